@@ -1,0 +1,15 @@
+// The workloads that `quern bench` can run: one function per file of this folder.
+#pragma once
+
+#include "benchmarks/harness.h"
+
+namespace quern::bench {
+
+void bench_gemm(Context& context);
+void bench_adamw(Context& context);
+void bench_layernorm(Context& context);
+void bench_attention(Context& context);
+void bench_vector_ops(Context& context);
+void bench_queue(Context& context);
+
+}  // namespace quern::bench

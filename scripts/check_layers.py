@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Checks that every #include under src/ goes down the layers, as docs/architecture.md draws them.
+
+Prints each include that does not, and exits 1 if there is one.
+"""
+
+import pathlib
+import re
+import sys
+
+# A folder may include itself and the folders named here.
+LAYERS = {
+    "core": [],
+    "kernels": ["core"],
+    "nn": ["core", "kernels"],
+    "data": ["core"],
+    "replay": ["core"],
+    "optim": ["core", "kernels", "nn"],
+    "checkpoint": ["core", "nn", "optim"],
+    "generate": ["core", "kernels", "nn", "data"],
+    "dist": ["core"],
+    "train": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist"],
+    "report": ["core", "train"],
+    "cli": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist", "train", "report",
+            "benchmarks"],
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+
+
+def violations(root: pathlib.Path):
+    for path in sorted((root / "src").rglob("*")):
+        if path.suffix not in (".h", ".cc"):
+            continue
+        folder = path.relative_to(root / "src").parts[0]
+        if folder not in LAYERS:
+            yield f"{path.relative_to(root)}: folder {folder} is not in the table of layers"
+            continue
+        for included in INCLUDE.findall(path.read_text()):
+            other = included.split("/")[0]
+            ours = other in LAYERS or other == "benchmarks"
+            if ours and other != folder and other not in LAYERS[folder]:
+                allowed = ", ".join(LAYERS[folder]) or "nothing"
+                yield f"{path.relative_to(root)}: includes {included}; {folder} may include {allowed}"
+
+
+def main() -> int:
+    found = list(violations(pathlib.Path(__file__).resolve().parent.parent))
+    for line in found:
+        print(line)
+    print(f"layers: {len(found)} violations")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+// AdamW, fused with unscaling, clipping and the 16-bit working copy: one pass over memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/types.h"
+
+namespace quern::kernels {
+
+struct AdamW {
+  float rate = 3e-4f;
+  float beta1 = 0.9f;
+  float beta2 = 0.95f;
+  float epsilon = 1e-8f;
+  float weight_decay = 0.1f;
+  float gradient_scale = 1.0f;  // multiplies the gradient first: clip factor / loss scale
+  int64_t step = 1;             // counts from 1, for the bias corrections
+};
+
+// For each i, with g = gradient[i] * gradient_scale:
+//   m = beta1 * m + (1 - beta1) * g,  v = beta2 * v + (1 - beta2) * g^2,
+//   p -= rate * (m_hat / (sqrt(v_hat) + epsilon) + weight_decay * p),  m_hat = m / (1 - beta1^step), v_hat likewise.
+// If `copy` is not null, copy[i] = p as `copy_type` (bf16 or fp16, nearest even). The gradient is only read. Arrays must
+// not overlap. Any alignment, any thread, no allocation; elements are independent, so any cut gives the same bits.
+void adamw(const AdamW& options, float* p, const float* gradient, float* m, float* v, size_t n, Half* copy = nullptr,
+           DType copy_type = DType::kBF16) noexcept;
+
+}  // namespace quern::kernels

@@ -1,0 +1,38 @@
+// Causal self-attention of one sequence, tiled: no T x T matrix exists, forward or backward.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "kernels/dropout.h"
+
+namespace quern::kernels {
+
+struct AttentionShape {
+  size_t T;           // positions
+  size_t heads;       // C = heads * head_dim
+  size_t head_dim;    // 1 ... kMaxHeadDim
+  size_t qkv_stride;  // floats from a row of qkv to the next, at least 3 C
+  size_t out_stride;  // floats from a row of out (and of dout) to the next, at least C
+};
+
+inline constexpr size_t kMaxHeadDim = 256;
+
+// Floats of scratch that forward and backward need for one call; grows with T * head_dim, never with T * T.
+size_t attention_scratch(const AttentionShape& shape) noexcept;
+
+// out (T, C) = softmax(q k^T / sqrt(head_dim), causal) v for heads [first_head, last_head); overwrites those columns.
+// A row of qkv is q | k | v, each (heads, head_dim). logsumexp (heads, T) is written for backward. Dropout, where its
+// rate is not 0, acts on the probabilities: element (h * T + i) * Tp + j of its stream for head h, query i, key j, with
+// Tp = T rounded up to 64. Heads are independent: cutting them between threads gives the same bits.
+// Any alignment, no allocation; scratch.size() >= attention_scratch(shape), one per thread.
+void attention_forward(const AttentionShape& shape, const float* qkv, float* out, float* logsumexp,
+                       const Dropout& dropout, size_t first_head, size_t last_head, std::span<float> scratch) noexcept;
+
+// dqkv (T, 3C) = gradient with respect to qkv; overwrites the columns of heads [first_head, last_head). `out` and
+// `logsumexp` are those of forward, with the same dropout.
+void attention_backward(const AttentionShape& shape, const float* qkv, const float* out, const float* logsumexp,
+                        const float* dout, float* dqkv, const Dropout& dropout, size_t first_head, size_t last_head,
+                        std::span<float> scratch) noexcept;
+
+}  // namespace quern::kernels

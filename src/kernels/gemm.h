@@ -1,0 +1,65 @@
+// Matrix products: C = A B, C = A B^T, C = A^T B, overwriting or adding, with fused epilogues.
+//
+// The numerical contract (promise I6): element (i, j) of C is one chain of fused multiply-adds over k = 0, 1, ... K-1,
+// which starts from 0 (overwrite) or from C's old value (add). Nothing else enters it: not the tile, the block sizes,
+// the vector width, the alignment, nor how the caller cuts rows and columns of C between threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "kernels/types.h"
+
+namespace quern::kernels {
+
+// How A and B lie in memory, both row-major: N as written, T transposed.
+enum class Layout : uint8_t {
+  kNN,  // A (M, K), B (K, N)
+  kNT,  // A (M, K), B (N, K)
+  kTN,  // A (K, M), B (K, N)
+};
+
+struct Operand {
+  const void* data = nullptr;
+  size_t stride = 0;  // elements from a row, as it lies in memory, to the next
+  DType type = DType::kF32;
+};
+
+// What happens to a finished element x of the product before it is stored. Not together with `add`.
+enum class Epilogue : uint8_t {
+  kNone,
+  kBias,          // x + bias[j]
+  kBiasGelu,      // gelu(x + bias[j]); x + bias[j] goes to gelu_input where that is not null
+  kResidual,      // x + residual[i, j]
+  kBiasResidual,  // (x + bias[j]) + residual[i, j]
+};
+
+struct Gemm {
+  Layout layout = Layout::kNN;
+  size_t M = 0, N = 0, K = 0;
+  Operand a, b;
+  const float* packed_b = nullptr;  // instead of b: what pack_b wrote for this (K, N)
+  float* c = nullptr;
+  size_t c_stride = 0;
+  bool add = false;  // C += instead of C =
+  Epilogue epilogue = Epilogue::kNone;
+  const float* bias = nullptr;      // (N)
+  const float* residual = nullptr;  // (M, N) with c_stride; may be c
+  float* gelu_input = nullptr;      // (M, N) with c_stride
+};
+
+// Floats of scratch that any gemm() call needs; one scratch per thread.
+inline constexpr size_t kGemmScratch = size_t{1} << 20;
+
+// Computes C. C must not overlap A, B or the bias. Any alignment, any thread, no allocation. K = 0 gives 0 (or C).
+// scratch.size() >= kGemmScratch.
+void gemm(const Gemm& args, std::span<float> scratch) noexcept;
+
+// A (K, N) operand B packed ahead, for weights that many calls use. The layout belongs to the current target: pack again
+// after select_target().
+size_t packed_size(size_t K, size_t N) noexcept;  // floats
+// Packs b, which lies as layout says (kTN as kNN), into `packed` (packed_size(K, N) floats).
+void pack_b(Layout layout, const Operand& b, size_t K, size_t N, float* packed) noexcept;
+
+}  // namespace quern::kernels
