@@ -1,0 +1,61 @@
+#include "benchmarks/harness.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <thread>
+#include <utility>
+
+namespace quern::bench {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Context::Context(Machine machine, const Peers* peers, size_t threads, bool quick)
+    : machine_(std::move(machine)), peers_(peers), threads_(threads), quick_(quick) {}
+
+void Context::add(std::string name, double value, std::string unit, std::string reference, double reference_value,
+                  std::optional<double> bar) {
+  const double ratio = reference_value > 0 ? value / reference_value : 0.0;
+  const bool pass = quick_ || !bar || ratio >= *bar;
+  results_.push_back(
+      {std::move(name), value, std::move(unit), std::move(reference), reference_value, ratio, bar, pass});
+  if (on_result) on_result(results_.back());
+}
+
+void Context::wrong_answer(std::string name, std::string what) {
+  wrong_answers_.push_back(name + ": " + what);
+  results_.push_back({std::move(name), 0, "", "wrong answer: " + what, 0, 0, std::nullopt, false});
+  if (on_result) on_result(results_.back());
+}
+
+std::vector<double> best_times(const Context& context, const std::vector<std::function<void()>>& functions,
+                               double seconds, size_t least) {
+  if (context.quick()) {
+    seconds = 0;
+    least = 1;
+  }
+  std::vector<double> best(functions.size(), std::numeric_limits<double>::infinity());
+  for (const auto& function : functions) function();  // warm: pages, caches, frequency
+  const double end = now() + seconds;
+  for (size_t round = 0; round < least || now() < end; ++round) {
+    for (size_t i = 0; i < functions.size(); ++i) {
+      const double start = now();
+      functions[i]();
+      best[i] = std::min(best[i], now() - start);
+    }
+  }
+  return best;
+}
+
+void run_on_threads(size_t threads, const std::function<void(size_t)>& body) {
+  std::vector<std::jthread> others;
+  for (size_t t = 1; t < threads; ++t) others.emplace_back([&body, t] { body(t); });
+  body(0);
+}
+
+}  // namespace quern::bench
