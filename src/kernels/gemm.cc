@@ -217,7 +217,7 @@ HWY_EXPORT(PackB);
 
 void gemm(const Gemm& args, std::span<float> scratch) noexcept {
   assert(scratch.size() >= kGemmScratch);
-  assert(!(args.add && args.epilogue != Epilogue::kNone));
+  assert(args.residual == nullptr || args.residual != args.c);
   HWY_DYNAMIC_DISPATCH(Run)(args, scratch.data());
 }
 
