@@ -42,8 +42,9 @@ class TbbQueue {
   tbb::concurrent_bounded_queue<uint64_t> queue_;
 };
 
-// Unbounded by nature: bounded here to what was allocated at the start, which is a little more than the capacity
-// (blocks of 32 items per producer). It keeps the order of each producer, not one order of all.
+// Unbounded by nature: bounded here to what was allocated at the start, so that pushes do not allocate. That is more
+// than the capacity (1024 items for 256 with one producer), which can only help it. It keeps the order of each
+// producer.
 class MoodycamelQueue {
  public:
   explicit MoodycamelQueue(size_t capacity) : queue_(capacity, 0, kMostProducers) {}

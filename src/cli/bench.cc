@@ -58,7 +58,8 @@ bool may_match(const Workload& workload, std::string_view filter) {
 
 int list_workloads() {
   for (const Workload& workload : workloads()) {
-    fmt::print("{:<8} {:<26} {}\n", workload.group, fmt::join(workload.families, " "), workload.description);
+    const std::string families = fmt::format("{}", fmt::join(workload.families, ", "));
+    fmt::print("{:<8} {:<26} {}\n", workload.group, families, workload.description);
   }
   return 0;
 }

@@ -15,8 +15,8 @@ namespace quern::cli {
 
 void add_threads_option(CLI::App& command, size_t& threads) {
   threads = std::min(cpu_info().usable_cores, kMostThreads);
-  command.add_option("--threads", threads, "Worker threads")
-      ->check(CLI::Range(size_t{1}, kMostThreads))
+  command.add_option("--threads", threads, fmt::format("Worker threads, 1 to {}", kMostThreads))
+      ->check(CLI::Range(size_t{1}, kMostThreads).description(""))
       ->type_name("N")
       ->capture_default_str();
 }
@@ -61,13 +61,13 @@ int run_chosen(const std::vector<Command>& commands) {
     if (std::fflush(stdout) != 0) throw Error("[output] standard output cannot be written: is the disk full?");
     return code;
   }
-  throw Error("expected a command");
+  throw Error("expected a command: info or bench; run `quern --help`");
 }
 
 int run(int argc, char** argv) {
   CLI::App app("Trains small transformers on CPUs, with results that can be reproduced to the last bit.", "quern");
   app.set_version_flag("--version", version_line());
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none is told apart from an unknown one below
   app.footer(kExamples);
   const std::vector<Command> commands = {add_info(app), add_bench(app)};
   try {
