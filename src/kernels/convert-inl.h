@@ -45,8 +45,9 @@ HWY_INLINE VHalf DemoteBF16(V x) {
 }
 
 // The exponent is rebased by integer addition. A subnormal is put below the exponent of 2^-14, as if it had a leading
-// one, and a float subtraction (exact) takes that away again.
-HWY_INLINE V PromoteF16ByInteger(VHalf h) {
+// one, and a float subtraction (exact) takes that away again. Not inlined: targets without F16C are not for speed, and
+// a sanitized build of many inlined copies takes minutes.
+inline HWY_NOINLINE V PromoteF16ByInteger(VHalf h) {
   const VI rebase = hn::Set(di, (127 - 15) << 23);
   const VI bits = hn::PromoteTo(di, h);
   const VI magnitude = hn::And(bits, hn::Set(di, 0x7FFF));
@@ -62,7 +63,7 @@ HWY_INLINE V PromoteF16ByInteger(VHalf h) {
 // Normal results round as in DemoteBF16. For subnormal ones, adding 0.5 (whose last place is 2^-24, the least fp16)
 // lets the float addition round. The largest finite value that rounds to infinity is below 2^16; from there on it is
 // infinity.
-HWY_INLINE VHalf DemoteF16ByInteger(V x) {
+inline HWY_NOINLINE VHalf DemoteF16ByInteger(V x) {
   const VI bits = hn::BitCast(di, x);
   const VI magnitude = hn::And(bits, hn::Set(di, 0x7FFFFFFF));
   const VI sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(di, 0x8000));
