@@ -47,7 +47,7 @@ void traffic(State& s, size_t begin, size_t count) {
 
 void time_it(Context& context, State& state, size_t threads) {
   const size_t n = state.p.size();
-  const size_t passes = context.quick() ? 1 : std::max<size_t>(1, 40'000'000 / n);
+  const size_t passes = threads > 1 && n < 10'000'000 ? 4 : 1;
   const auto ours = [&] { run_parts(threads, n, passes, [&](size_t b, size_t count) { update(state, b, count); }); };
   const auto theirs = [&] { run_parts(threads, n, passes, [&](size_t b, size_t count) { traffic(state, b, count); }); };
   const std::vector<double> times = best_times(context, {ours, theirs}, 2.0, 7);
