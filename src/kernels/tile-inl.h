@@ -1,0 +1,113 @@
+// The register tile that GEMM and attention are made of: a few rows by a few vectors of C, summed over k.
+// Included per target, after vec-inl.h.
+#if defined(QUERN_KERNELS_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QUERN_KERNELS_TILE_INL_H_
+#undef QUERN_KERNELS_TILE_INL_H_
+#else
+#define QUERN_KERNELS_TILE_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quern::kernels::HWY_NAMESPACE {
+
+// Accumulators + one row of B + one broadcast of A must fit the registers: 8x3 + 3 + 1 = 28 of 32 (AVX-512),
+// 6x2 + 2 + 1 = 15 of 16 (AVX2, SSE4). Rows x vectors / 2 units >= 4 cycles of latency needs 8 accumulators at least.
+constexpr size_t kTileRows = kN == 16 ? 8 : 6;
+constexpr size_t kTileVecs = kN == 16 ? 3 : 2;
+constexpr size_t kTileCols = kTileVecs * kN;
+
+// How the tile finds element (i, k) of A.
+enum class ALayout {
+  kRows,   // a[i * a_stride + k]: rows as they lie in memory
+  kPanel,  // a[k * a_stride + i]: transposed, or packed
+};
+
+// f(0), f(1), ... f(n - 1) with constants as arguments: indices known before g++ decides where an array of vectors
+// lives. A loop decides too late, and the accumulators end up in memory (half the speed, measured with g++ 12).
+template <class F, size_t... i>
+HWY_INLINE void UnrollOver(F f, std::index_sequence<i...>) {
+  (f(std::integral_constant<size_t, i>()), ...);
+}
+template <size_t n, class F>
+HWY_INLINE void Unroll(F f) {
+  UnrollOver(f, std::make_index_sequence<n>());
+}
+
+struct TileArgs {
+  size_t K;
+  const float* a;
+  size_t a_stride;
+  const float* b;  // K rows of kVecs vectors
+  size_t b_stride;
+  float* c;
+  size_t c_stride;
+  bool add;  // the chains start from C instead of 0
+};
+
+template <size_t kRows, size_t kVecs, ALayout kLayout>
+void Tile(const TileArgs& args) {
+  const float* HWY_RESTRICT a = args.a;
+  const float* HWY_RESTRICT b = args.b;
+  float* HWY_RESTRICT c = args.c;
+  const size_t a_stride = args.a_stride, b_stride = args.b_stride, c_stride = args.c_stride;
+  V sum[kRows * kVecs];
+  if (args.add) {
+    Unroll<kRows * kVecs>([&](auto i) HWY_ATTR { sum[i] = hn::LoadU(d, c + i / kVecs * c_stride + i % kVecs * kN); });
+  } else {
+    Unroll<kRows * kVecs>([&](auto i) HWY_ATTR { sum[i] = hn::Zero(d); });
+  }
+  for (size_t k = args.K; k > 0; --k) {
+    V row[kVecs];
+    Unroll<kVecs>([&](auto j) HWY_ATTR { row[j] = hn::LoadU(d, b + j * kN); });
+    Unroll<kRows>([&](auto i) HWY_ATTR {
+      const V broadcast = hn::Set(d, kLayout == ALayout::kRows ? a[i * a_stride] : a[i]);
+      Unroll<kVecs>([&](auto j)
+                        HWY_ATTR { sum[i * kVecs + j] = hn::MulAdd(broadcast, row[j], sum[i * kVecs + j]); });
+    });
+    a += kLayout == ALayout::kRows ? 1 : a_stride;
+    b += b_stride;
+  }
+  Unroll<kRows * kVecs>([&](auto i) HWY_ATTR { hn::StoreU(sum[i], d, c + i / kVecs * c_stride + i % kVecs * kN); });
+}
+
+using TileFunction = void (*)(const TileArgs&);
+
+template <ALayout kLayout, size_t... i>
+constexpr TileFunction PickTile(size_t index, std::index_sequence<i...>) {
+  constexpr TileFunction table[] = {&Tile<i / kTileVecs + 1, i % kTileVecs + 1, kLayout>...};
+  return table[index];
+}
+// The tile of `rows` (1 ... kTileRows) by `vecs` (1 ... kTileVecs).
+template <ALayout kLayout>
+HWY_INLINE TileFunction TileFor(size_t rows, size_t vecs) {
+  return PickTile<kLayout>((rows - 1) * kTileVecs + vecs - 1, std::make_index_sequence<kTileRows * kTileVecs>());
+}
+
+// C (M, N) = or += A (M, K) B (K, N) by tiles, for blocks that fit the caches. B's rows, and C's when columns_padded,
+// must be readable (C: writable) up to N rounded up to a whole vector.
+template <ALayout kLayout>
+HWY_INLINE void MultiplyBlock(size_t M, size_t N, TileArgs args) {
+  const float* a = args.a;
+  float* c = args.c;
+  for (size_t j = 0; j < N; j += kTileCols) {
+    const size_t vecs = (std::min(N - j, kTileCols) + kN - 1) / kN;
+    for (size_t i = 0; i < M; i += kTileRows) {
+      args.a = a + i * (kLayout == ALayout::kRows ? args.a_stride : 1);
+      args.c = c + i * args.c_stride + j;
+      TileFor<kLayout>(std::min(M - i, kTileRows), vecs)(args);
+    }
+    args.b += kTileCols;
+  }
+}
+
+}  // namespace quern::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // QUERN_KERNELS_TILE_INL_H_
