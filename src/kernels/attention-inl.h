@@ -8,9 +8,11 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "kernels/attention_scratch.h"
+#include "kernels/philox-inl.h"
 #include "kernels/tile-inl.h"
 #include "kernels/transpose-inl.h"
 #include "kernels/vec-inl.h"
@@ -31,6 +33,10 @@ struct ConstRows {
   ConstRows(const Rows& rows) : data(rows.data), stride(rows.stride) {}
   const float* row(size_t i) const { return data + i * stride; }
 };
+
+HWY_INLINE float ScoreScale(size_t head_dim) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
+}
 
 // A block of scores: rows are queries, columns are keys, and query i sees key j where j <= i.
 struct Block {
@@ -118,6 +124,23 @@ HWY_INLINE void CopyOut(const float* HWY_RESTRICT src, size_t cols, float factor
   size_t k = 0;
   for (; k + kVirtualLanes <= cols; k += kVirtualLanes) Store16(MulAdd16(factors, Load16(src + k), zero), dst + k);
   if (k < cols) StoreN16(MulAdd16(factors, Load16(src + k), zero), dst + k, cols - k);
+}
+
+// The group of 64 elements where query i's row of a head's dropout begins.
+HWY_INLINE uint64_t FirstGroup(const AttentionShape& shape, size_t head, size_t query) {
+  return (uint64_t{head} * shape.T + query) * (round_up(shape.T, kDropoutGroup) / kDropoutGroup);
+}
+
+// Drops elements of the 64 at x, in place.
+HWY_INLINE void DropInPlace(const DropoutMask& mask, uint64_t group, float* HWY_RESTRICT x) {
+  for (size_t part = 0; part < kParts; ++part, x += kN) {
+    const DropoutVectors y =
+        mask.Apply(group, part, {hn::LoadU(d, x), hn::LoadU(d, x + 16), hn::LoadU(d, x + 32), hn::LoadU(d, x + 48)});
+    hn::StoreU(y.v0, d, x);
+    hn::StoreU(y.v1, d, x + 16);
+    hn::StoreU(y.v2, d, x + 32);
+    hn::StoreU(y.v3, d, x + 48);
+  }
 }
 
 }  // namespace quern::kernels::HWY_NAMESPACE

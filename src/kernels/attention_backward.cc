@@ -17,6 +17,8 @@ struct Head {
   Rows dq, dk, dv;
   const float* logsumexp;
   size_t index;
+  float scale;              // of the scores
+  const DropoutMask* mask;  // null without dropout
 };
 
 // The dot product of two rows in 16 virtual lanes.
@@ -28,39 +30,58 @@ HWY_INLINE float Dot(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, s
   return Sum16(sum);
 }
 
-// From scores s and dP to P (in s) and dS (in dp), for the n keys that the row sees; then zeros for at least 16 in
-// both.
-HWY_INLINE void RowGradient(float* HWY_RESTRICT s, float* HWY_RESTRICT dp, size_t n, float scale, float logsumexp,
-                            float delta) {
-  const V16 scales = Set16(scale), shift = Set16(-logsumexp), centre = Set16(-(scale * delta)), zero = Set16(0.0f);
+// What turns a row of scores into probabilities, and of dP into dS.
+struct RowConstants {
+  float scale, logsumexp, delta;
+  const float* multipliers;  // of dropout, or null
+};
+
+// From scores s and dP to dropped P (in s) and dS (in dp), for the n keys that the row sees; then zeros for at
+// least 16.
+template <bool kDropout>
+HWY_INLINE void RowGradient(float* HWY_RESTRICT s, float* HWY_RESTRICT dp, size_t n, const RowConstants& row) {
+  const V16 scale = Set16(row.scale), shift = Set16(-row.logsumexp), centre = Set16(-(row.scale * row.delta));
+  const auto at = [&](size_t j, auto keep) HWY_ATTR {
+    const V16 p = Exp16(MulAdd16(scale, Load16(s + j), shift));
+    const V16 factor = kDropout ? Load16(row.multipliers + j) : Set16(1.0f);
+    const V16 dp_kept = kDropout ? Mul16(Load16(dp + j), factor) : Load16(dp + j);
+    Store16(keep(kDropout ? Mul16(p, factor) : p), s + j);
+    Store16(keep(Mul16(p, MulAdd16(scale, dp_kept, centre))), dp + j);
+  };
   const size_t last = (n - 1) / kVirtualLanes * kVirtualLanes;
-  for (size_t j = 0; j < last; j += kVirtualLanes) {
-    const V16 p = Exp16(MulAdd16(scales, Load16(s + j), shift));
-    Store16(p, s + j);
-    Store16(Mul16(p, MulAdd16(scales, Load16(dp + j), centre)), dp + j);
+  for (size_t j = 0; j < last; j += kVirtualLanes) at(j, [](const V16& x) HWY_ATTR { return x; });
+  at(last, [&](const V16& x) HWY_ATTR { return KeepFirst(x, n - last, 0.0f); });
+  Store16(Set16(0.0f), s + last + kVirtualLanes);
+  Store16(Set16(0.0f), dp + last + kVirtualLanes);
+}
+
+void GradientRows(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, const Block& block) {
+  for (size_t i = 0; i < block.queries; ++i) {
+    const size_t position = block.query + i, n = block.seen_before(i + 1);
+    float *s = scratch.p + i * BackwardScratch::kStride, *dp = scratch.ds + i * BackwardScratch::kStride;
+    RowConstants row = {head.scale, head.logsumexp[position], scratch.delta[position], nullptr};
+    if (head.mask == nullptr) {
+      RowGradient<false>(s, dp, n, row);
+    } else {
+      HWY_ALIGN float multipliers[BackwardScratch::kKeys];
+      std::fill(std::begin(multipliers), std::end(multipliers), 1.0f);
+      uint64_t group = FirstGroup(shape, head.index, position) + block.key / kDropoutGroup;
+      for (size_t j = 0; j < n; j += kDropoutGroup) DropInPlace(*head.mask, group++, multipliers + j);
+      row.multipliers = multipliers;
+      RowGradient<true>(s, dp, n, row);
+    }
   }
-  const V16 p = KeepFirst(Exp16(MulAdd16(scales, Load16(s + last), shift)), n - last, 0.0f);
-  const V16 ds = Mul16(p, MulAdd16(scales, Load16(dp + last), centre));
-  Store16(p, s + last);
-  Store16(KeepFirst(ds, n - last, 0.0f), dp + last);
-  Store16(zero, s + last + kVirtualLanes);
-  Store16(zero, dp + last + kVirtualLanes);
 }
 
 void BackwardBlock(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, const Block& block) {
   const size_t D = shape.head_dim, width = scratch.width;
-  const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(D)));
   const Rows p = {scratch.p, BackwardScratch::kStride}, ds = {scratch.ds, BackwardScratch::kStride};
   const ConstRows q = {scratch.queries + block.query * width, width},
                   dout = {scratch.dout + block.query * width, width};
 
   MultiplyScores(block, D, q, {scratch.keys_transposed, BackwardScratch::kKeys}, p);
   MultiplyScores(block, D, dout, {scratch.values_transposed, BackwardScratch::kKeys}, ds);
-  for (size_t i = 0; i < block.queries; ++i) {
-    const size_t position = block.query + i;
-    RowGradient(p.row(i), ds.row(i), block.seen_before(i + 1), scale, head.logsumexp[position],
-                scratch.delta[position]);
-  }
+  GradientRows(shape, head, scratch, block);
   const bool first_queries = block.query == block.key;
   MultiplyByColumns(block, D, p, dout, {scratch.dvalues, width}, !first_queries);
   MultiplyByColumns(block, D, ds, q, {scratch.dkeys, width}, !first_queries);
@@ -96,10 +117,11 @@ void BackwardHead(const AttentionShape& shape, const Head& head, const BackwardS
 }  // namespace
 
 void AttentionBackward(const AttentionShape& shape, const float* qkv, const float* out, const float* logsumexp,
-                       const float* dout, float* dqkv, const Dropout& /*dropout*/, size_t first_head, size_t last_head,
+                       const float* dout, float* dqkv, const Dropout& dropout, size_t first_head, size_t last_head,
                        float* memory) {
   Carver carver(memory);
   const BackwardScratch scratch(shape, carver);
+  const DropoutMask mask(dropout);
   const size_t D = shape.head_dim, C = shape.heads * D;
   for (size_t h = first_head; h < last_head; ++h) {
     const float* q = qkv + h * D;
@@ -114,7 +136,9 @@ void AttentionBackward(const AttentionShape& shape, const float* qkv, const floa
                   {dq + C, shape.qkv_stride},
                   {dq + 2 * C, shape.qkv_stride},
                   logsumexp + h * shape.T,
-                  h},
+                  h,
+                  ScoreScale(D),
+                  dropout.rate > 0.0f ? &mask : nullptr},
                  scratch);
   }
 }

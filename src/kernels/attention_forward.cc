@@ -17,6 +17,8 @@ struct Head {
   Rows out;
   float* logsumexp;
   size_t index;
+  float scale;              // of the scores
+  const DropoutMask* mask;  // null without dropout
 };
 
 // The largest of n >= 1 values. The order does not matter to a maximum, so four chains hide its latency.
@@ -51,11 +53,26 @@ HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float shif
   return Sum16(Add16(sum, p));
 }
 
+// Scores to probabilities times their sum, which goes to logsumexp and scratch.factor.
+void SoftmaxRows(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch, size_t query,
+                 size_t queries) {
+  for (size_t i = 0; i < queries; ++i) {
+    float* s = scratch.scores + i * scratch.score_stride;
+    const size_t n = query + i + 1;
+    const float shift = head.scale * MaxOf(s, n);
+    const float sum = ExpRow(s, n, head.scale, shift);
+    head.logsumexp[query + i] = shift + static_cast<float>(std::log(static_cast<double>(sum)));
+    scratch.factor[i] = 1.0f / sum;
+    if (head.mask == nullptr) continue;
+    uint64_t group = FirstGroup(shape, head.index, query + i);
+    for (size_t j = 0; j < n; j += kDropoutGroup) DropInPlace(*head.mask, group++, s + j);
+  }
+}
+
 void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch, size_t query) {
   const size_t D = shape.head_dim;
   const size_t queries = std::min(ForwardScratch::kQueries, shape.T - query);
   const size_t keys = query + queries;
-  const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(D)));
   const Rows out = {scratch.out, scratch.width};
   const auto block_at = [&](size_t key) {
     return Block{query, queries, key, std::min(ForwardScratch::kKeys, keys - key)};
@@ -66,14 +83,7 @@ void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardSc
     MultiplyScores(block_at(key), D, {head.q.row(query), head.q.stride},
                    {scratch.keys + key * D, ForwardScratch::kKeys}, scores_at(key));
   }
-  for (size_t i = 0; i < queries; ++i) {
-    float* s = scores_at(0).row(i);
-    const size_t n = query + i + 1;
-    const float shift = scale * MaxOf(s, n);
-    const float sum = ExpRow(s, n, scale, shift);
-    head.logsumexp[query + i] = shift + static_cast<float>(std::log(static_cast<double>(sum)));
-    scratch.factor[i] = 1.0f / sum;
-  }
+  SoftmaxRows(shape, head, scratch, query, queries);
   for (size_t key = 0; key < keys; key += ForwardScratch::kKeys) {
     MultiplyByRows(block_at(key), D, scores_at(key), {scratch.values + key * scratch.width, scratch.width}, out,
                    key > 0);
@@ -96,9 +106,10 @@ void ForwardHead(const AttentionShape& shape, const Head& head, const ForwardScr
 }  // namespace
 
 void AttentionForward(const AttentionShape& shape, const float* qkv, float* out, float* logsumexp,
-                      const Dropout& /*dropout*/, size_t first_head, size_t last_head, float* memory) {
+                      const Dropout& dropout, size_t first_head, size_t last_head, float* memory) {
   Carver carver(memory);
   const ForwardScratch scratch(shape, carver);
+  const DropoutMask mask(dropout);
   const size_t D = shape.head_dim, C = shape.heads * D;
   for (size_t h = first_head; h < last_head; ++h) {
     const float* q = qkv + h * D;
@@ -108,7 +119,9 @@ void AttentionForward(const AttentionShape& shape, const float* qkv, float* out,
                  {q + 2 * C, shape.qkv_stride},
                  {out + h * D, shape.out_stride},
                  logsumexp + h * shape.T,
-                 h},
+                 h,
+                 ScoreScale(D),
+                 dropout.rate > 0.0f ? &mask : nullptr},
                 scratch);
   }
 }

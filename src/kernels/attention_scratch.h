@@ -11,7 +11,8 @@
 
 namespace quern::kernels {
 
-inline constexpr size_t kLine = 16;  // floats in a cache line, and in the widest vector
+inline constexpr size_t kLine = 16;          // floats in a cache line, and in the widest vector
+inline constexpr size_t kDropoutGroup = 64;  // elements that dropout draws at once
 
 constexpr size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -38,7 +39,7 @@ struct ForwardScratch {
 
   ForwardScratch(const AttentionShape& shape, Carver& carver)
       : width(round_up(shape.head_dim, kLine)),
-        score_stride(((round_up(shape.T, kLine) / kLine + 1) | 1) * kLine),
+        score_stride(round_up(shape.T, kDropoutGroup) + kLine),
         keys(carver.take(round_up(shape.T, kKeys) * shape.head_dim)),
         values(carver.take(shape.T * width)),
         scores(carver.take(kQueries * score_stride)),
@@ -46,7 +47,7 @@ struct ForwardScratch {
         factor(carver.take(kQueries)) {}
 
   size_t width;         // floats in a padded row of a head
-  size_t score_stride;  // a line more than T needs, and an odd number of lines: rows do not share cache sets
+  size_t score_stride;  // T by whole groups and a line: an odd number of lines, so that rows do not share cache sets
   float* keys;          // K^T by blocks of kKeys keys: (blocks, head_dim, kKeys)
   float* values;        // (T, width)
   float* scores;        // (kQueries, score_stride)
@@ -57,6 +58,7 @@ struct ForwardScratch {
 // One head, backward.
 struct BackwardScratch {
   static constexpr size_t kQueries = 64, kKeys = 64;
+  static_assert(kKeys % kDropoutGroup == 0);
   static constexpr size_t kStride = kKeys + kLine;  // of scores: a line more, for zeros
 
   BackwardScratch(const AttentionShape& shape, Carver& carver)

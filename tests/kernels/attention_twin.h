@@ -22,10 +22,11 @@ struct Head {
   size_t v(size_t i) const { return k(i) + shape.heads * shape.head_dim; }
   size_t out(size_t i) const { return i * shape.out_stride + h * shape.head_dim; }
   size_t lse(size_t i) const { return h * shape.T + i; }
-  bool kept(const kernels::Dropout& dropout, size_t i, size_t j) const {
-    const uint64_t row = (shape.T + 63) / 64 * 64;
-    return dropout.rate == 0.0f ||
-           kernels::dropout_word(dropout.stream, (h * shape.T + i) * row + j) >= dropout.threshold();
+  // What dropout multiplies the probability of (i, j) by.
+  float multiplier(const kernels::Dropout& dropout, size_t i, size_t j) const {
+    const uint64_t element = (h * shape.T + i) * ((shape.T + 63) / 64 * 64) + j;
+    const bool kept = dropout.rate == 0.0f || kernels::dropout_word(dropout.stream, element) >= dropout.threshold();
+    return kept ? dropout.scale() : 0.0f;
   }
 };
 
@@ -49,10 +50,11 @@ inline void attention_forward(const Head& at, const float* qkv, float* out, floa
     Lanes sum;
     for (size_t j = 0; j <= i; ++j) sum.at(j) += p[j] = twin::exp(std::fma(scale, p[j], -shift));
     logsumexp[at.lse(i)] = shift + static_cast<float>(std::log(static_cast<double>(sum.sum())));
-    const float factor = dropout.scale() / sum.sum();
+    const float factor = 1.0f / sum.sum();
+    for (size_t j = 0; j <= i; ++j) p[j] *= at.multiplier(dropout, i, j);
     for (size_t c = 0; c < D; ++c) {
       float value = 0.0f;
-      for (size_t j = 0; j <= i; ++j) value = std::fma(at.kept(dropout, i, j) ? p[j] : 0.0f, qkv[at.v(j) + c], value);
+      for (size_t j = 0; j <= i; ++j) value = std::fma(p[j], qkv[at.v(j) + c], value);
       out[at.out(i) + c] = std::fma(factor, value, 0.0f);
     }
   }
@@ -61,7 +63,7 @@ inline void attention_forward(const Head& at, const float* qkv, float* out, floa
 inline void attention_backward(const Head& at, const float* qkv, const float* out, const float* logsumexp,
                                const float* dout, float* dqkv, const kernels::Dropout& dropout) {
   const size_t T = at.shape.T, D = at.shape.head_dim;
-  const float scale = attention_scale(D), kept_scale = dropout.scale();
+  const float scale = attention_scale(D);
   for (size_t i = 0; i < T; ++i) {
     for (const size_t row : {at.q(i), at.k(i), at.v(i)}) std::fill_n(dqkv + row, D, 0.0f);
   }
@@ -70,18 +72,22 @@ inline void attention_backward(const Head& at, const float* qkv, const float* ou
     Lanes delta;
     for (size_t c = 0; c < D; ++c) delta.at(c) = std::fma(dout[at.out(i) + c], out[at.out(i) + c], delta.at(c));
     for (size_t j = 0; j <= i; ++j) {
-      const bool kept = at.kept(dropout, i, j);
+      const float multiplier = at.multiplier(dropout, i, j);
       const float s = dot(qkv + at.q(i), qkv + at.k(j), D);
       const float p = twin::exp(std::fma(scale, s, -logsumexp[at.lse(i)]));
-      const float dp = kept ? dot(dout + at.out(i), qkv + at.v(j), D) : 0.0f;
-      const float ds = p * std::fma(scale * kept_scale, dp, -(scale * delta.sum()));
-      const float dropped = kept ? p * kept_scale : 0.0f;
+      const float dp = dot(dout + at.out(i), qkv + at.v(j), D) * multiplier;
+      const float ds = p * std::fma(scale, dp, -(scale * delta.sum()));
       for (size_t c = 0; c < D; ++c) {
         float &dq = dqkv[at.q(i) + c], &dk = dqkv[at.k(j) + c], &dv = dqkv[at.v(j) + c];
         dq = std::fma(ds, qkv[at.k(j) + c], dq);
         dk = std::fma(ds, qkv[at.q(i) + c], dk);
-        dv = std::fma(dropped, dout[at.out(i) + c], dv);
+        dv = std::fma(p * multiplier, dout[at.out(i) + c], dv);
       }
+    }
+  }
+  for (size_t i = 0; i < T; ++i) {  // no -0
+    for (const size_t row : {at.q(i), at.k(i), at.v(i)}) {
+      for (size_t c = 0; c < D; ++c) dqkv[row + c] += 0.0f;
     }
   }
 }
@@ -102,12 +108,12 @@ inline std::vector<double> probabilities(const Head& at, const std::vector<doubl
 
 inline void attention_forward(const Head& at, const std::vector<double>& qkv, std::vector<double>& out,
                               const kernels::Dropout& dropout) {
-  const double kept_scale = 1.0 / (1.0 - static_cast<double>(dropout.rate));
   for (size_t i = 0; i < at.shape.T; ++i) {
     const std::vector<double> p = probabilities(at, qkv, i);
     for (size_t c = 0; c < at.shape.head_dim; ++c) {
       double& value = out[at.out(i) + c] = 0.0;
-      for (size_t j = 0; j <= i; ++j) value += at.kept(dropout, i, j) ? p[j] * kept_scale * qkv[at.v(j) + c] : 0.0;
+      for (size_t j = 0; j <= i; ++j)
+        value += p[j] * static_cast<double>(at.multiplier(dropout, i, j)) * qkv[at.v(j) + c];
     }
   }
 }
@@ -116,13 +122,12 @@ inline void attention_forward(const Head& at, const std::vector<double>& qkv, st
 inline void attention_backward(const Head& at, const std::vector<double>& qkv, const std::vector<double>& dout,
                                std::vector<double>& dqkv, const kernels::Dropout& dropout) {
   const size_t D = at.shape.head_dim;
-  const double kept_scale = 1.0 / (1.0 - static_cast<double>(dropout.rate));
   for (size_t i = 0; i < at.shape.T; ++i) {
     const std::vector<double> p = probabilities(at, qkv, i);
     std::vector<double> dp(i + 1, 0.0);
     double mean = 0.0;
     for (size_t j = 0; j <= i; ++j) {
-      const double factor = at.kept(dropout, i, j) ? kept_scale : 0.0;
+      const double factor = static_cast<double>(at.multiplier(dropout, i, j));
       for (size_t c = 0; c < D; ++c) {
         dp[j] += factor * dout[at.out(i) + c] * qkv[at.v(j) + c];
         dqkv[at.v(j) + c] += factor * p[j] * dout[at.out(i) + c];
