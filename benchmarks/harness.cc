@@ -9,17 +9,16 @@
 namespace quern::bench {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
 
-Context::Context(Machine machine, const Peers* peers, size_t threads, bool quick)
-    : machine_(std::move(machine)), peers_(peers), threads_(threads), quick_(quick) {}
+Context::Context(Machine machine, const Peers* peers, size_t threads, bool quick, std::string filter)
+    : machine_(std::move(machine)), peers_(peers), threads_(threads), quick_(quick), filter_(std::move(filter)) {}
 
 void Context::add(std::string name, double value, std::string unit, std::string reference, double reference_value,
                   std::optional<double> bar) {
+  if (!wants(name)) return;
   const double ratio = reference_value > 0 ? value / reference_value : 0.0;
   const bool pass = quick_ || !bar || ratio >= *bar;
   results_.push_back(

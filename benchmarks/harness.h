@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "benchmarks/peers/peers.h"
@@ -27,20 +28,26 @@ struct Result {
 struct Machine {
   double fma_peak_gflops = 0;      // all threads
   double fma_peak_one_gflops = 0;  // one thread
-  double read_gbs = 0, copy_gbs = 0;
+  double read_gbs = 0;             // all threads, from memory
+  double copy_gbs = 0;             // the same; bytes read and bytes written both count
   size_t threads = 1;
   std::string target, cpu;
+  bool fma = true;  // false: the target multiplies and adds, and both count
 };
 
 // What a workload is given, and where it leaves its results.
 class Context {
  public:
-  Context(Machine machine, const Peers* peers, size_t threads, bool quick);
+  // Results whose name does not contain `filter` are left out; an empty filter keeps all.
+  Context(Machine machine, const Peers* peers, size_t threads, bool quick, std::string filter = {});
 
   const Machine& machine() const { return machine_; }
   const Peers* peers() const { return peers_; }  // null when the peers module is not there
   size_t threads() const { return threads_; }
   bool quick() const { return quick_; }  // smoke test: one short repeat, bars not judged
+
+  // Whether add() would keep a result of this name: ask before timing something for it.
+  bool wants(std::string_view name) const { return name.find(filter_) != std::string_view::npos; }
 
   // Adds a result, its ratio and pass computed here, and hands it to the listener at once (progress).
   void add(std::string name, double value, std::string unit, std::string reference, double reference_value,
@@ -57,6 +64,7 @@ class Context {
   const Peers* peers_;
   size_t threads_;
   bool quick_;
+  std::string filter_;
   std::vector<Result> results_;
   std::vector<std::string> wrong_answers_;
 };
@@ -75,7 +83,8 @@ void keep(const T& value) {
   asm volatile("" : : "g"(&value) : "memory");
 }
 
-// Measures the limits with `threads` threads.
-Machine measure_machine(size_t threads);
+// Measures the limits with `threads` threads and the target in use: about a second. `quick` takes a tenth of the time
+// and of the memory, and its bandwidths may be those of a cache.
+Machine measure_machine(size_t threads, bool quick = false);
 
 }  // namespace quern::bench

@@ -1,1 +1,97 @@
-int main() { return 0; }
+// quern: the command line program. Parses, hands over to a command, turns every failure into one line.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/version.h"
+#include "core/cpu_info.h"
+#include "core/error.h"
+#include "kernels/target.h"
+
+namespace quern::cli {
+
+void add_threads_option(CLI::App& command, size_t& threads) {
+  threads = std::min(cpu_info().usable_cores, kMostThreads);
+  command.add_option("--threads", threads, fmt::format("Worker threads, 1 to {}", kMostThreads))
+      ->check(CLI::Range(size_t{1}, kMostThreads).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+namespace {
+
+constexpr int kBadUsage = 2;
+
+constexpr const char* kExamples = R"(Examples:
+  quern info                        what this machine can do
+  quern bench --list                the workloads
+  quern bench kernels --filter gemm compare matrix products with OpenBLAS
+
+QUERN_TARGET=scalar|sse4|avx2|avx3 in the environment forces a vector target.)";
+
+int fail(std::string message) {
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  std::fflush(stdout);
+  std::fprintf(stderr, "quern: %s\n", message.c_str());
+  return kBadUsage;
+}
+
+// The deepest command that was recognised, as the user would type it: "quern bench kernels".
+std::string command_line_of(const CLI::App& app) {
+  std::string line = app.get_name();
+  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+    at = at->get_subcommands().back();
+    line += " " + at->get_name();
+  }
+  return line;
+}
+
+int run_chosen(const std::vector<Command>& commands) {
+  try {
+    kernels::select_target_from_environment();
+  } catch (const Error& error) {
+    throw Error("QUERN_TARGET: {}", error.what());
+  }
+  for (const Command& command : commands) {
+    if (!command.parser->parsed()) continue;
+    const int code = command.run();
+    if (std::fflush(stdout) != 0) throw Error("[output] standard output cannot be written: is the disk full?");
+    return code;
+  }
+  throw Error("expected a command: info or bench; run `quern --help`");
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Trains small transformers on CPUs, with results that can be reproduced to the last bit.", "quern");
+  app.set_version_flag("--version", version_line());
+  app.require_subcommand(0, 1);  // none is told apart from an unknown one below
+  app.footer(kExamples);
+  const std::vector<Command> commands = {add_info(app), add_bench(app)};
+  try {
+    app.parse(argc, argv);
+    return run_chosen(commands);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ExtrasError&) {
+    const std::vector<std::string> extras = app.remaining(true);
+    const std::string found = extras.empty() ? std::string() : extras.front();
+    return fail(fmt::format("unknown {} '{}'; run `{} --help`", found.starts_with('-') ? "flag" : "command", found,
+                            command_line_of(app)));
+  } catch (const CLI::ParseError& error) {
+    return fail(fmt::format("{}; run `{} --help`", error.what(), command_line_of(app)));
+  }
+}
+
+}  // namespace
+}  // namespace quern::cli
+
+int main(int argc, char** argv) {
+  try {
+    return quern::cli::run(argc, argv);
+  } catch (const std::exception& error) {
+    return quern::cli::fail(error.what());
+  }
+}

@@ -26,7 +26,7 @@ struct Operand {
   DType type = DType::kF32;
 };
 
-// What happens to a finished element x of the product before it is stored. Not together with `add`.
+// What happens to a finished element x before it is stored; with `add`, x is a chain that started from C.
 enum class Epilogue : uint8_t {
   kNone,
   kBias,          // x + bias[j]
@@ -45,7 +45,7 @@ struct Gemm {
   bool add = false;  // C += instead of C =
   Epilogue epilogue = Epilogue::kNone;
   const float* bias = nullptr;      // (N)
-  const float* residual = nullptr;  // (M, N) with c_stride; may be c
+  const float* residual = nullptr;  // (M, N) with c_stride, not C itself: to add to C in place use `add`
   float* gelu_input = nullptr;      // (M, N) with c_stride
 };
 

@@ -28,6 +28,21 @@ inline float exp(float x) {
   return std::bit_cast<float>(std::bit_cast<uint32_t>(p) + (std::bit_cast<uint32_t>(shifted) << 23));
 }
 
+// The twins of Gelu and GeluDerivative in kernels/gelu-inl.h.
+inline float gelu(float x) {
+  const float c = x < -9.98f ? -9.98f : x;
+  const float exponent = c * std::fma(c * c, -0.0713548163f, -1.59576912f);
+  return c / (exp(exponent) + 1.0f);
+}
+inline float gelu_derivative(float x) {
+  const float c = x < -9.98f ? -9.98f : x > 9.98f ? 9.98f : x;
+  const float square = c * c;
+  const float e = exp(c * std::fma(square, -0.0713548163f, -1.59576912f));
+  const float s = 1.0f / (e + 1.0f);
+  const float slope = std::fma(square, 3.0f * 0.0713548163f, 1.59576912f);
+  return std::fma((e * s) * (c * slope), s, s);
+}
+
 // Sixteen virtual lanes and their fixed fold: element i of a row goes to lane i % 16.
 struct Lanes {
   std::array<float, kVirtualLanes> lane{};

@@ -1,0 +1,49 @@
+# The thin front: every target is one or two commands that can be typed by hand. `make help` lists them.
+JOBS ?= $(shell nproc)
+PYTHON = /usr/bin/python3
+
+.PHONY: build demo test test-asan test-tsan bench format lint clean help deps
+
+build: deps             ## Build build/release/quern (the default)
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS)
+
+demo: build             ## See what this machine can do, and a first round of the benchmarks (under a minute)
+	build/release/quern info
+	build/release/quern bench kernels --quick
+
+test: build             ## Build and run all tests
+	ctest --test-dir build/release --output-on-failure --parallel $(JOBS)
+
+test-asan: deps         ## The same under AddressSanitizer and UndefinedBehaviorSanitizer
+	cmake --preset asan
+	cmake --build --preset asan --parallel $(JOBS)
+	ctest --test-dir build/asan --output-on-failure --parallel $(JOBS)
+
+test-tsan: deps         ## The same under ThreadSanitizer
+	cmake --preset tsan
+	cmake --build --preset tsan --parallel $(JOBS)
+	ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS)
+
+bench: build            ## Measure kernels and queue against limits and peers; fails when a bar is missed
+	build/release/quern bench kernels
+	build/release/quern bench queue
+
+format:                 ## Rewrite the sources in the style of .clang-format
+	scripts/install-deps --lint
+	scripts/lint format
+
+lint:                   ## clang-format, clang-tidy and the layers; changes nothing
+	scripts/install-deps --lint
+	cmake --preset dev
+	scripts/lint check $(JOBS)
+	$(PYTHON) scripts/check_layers.py
+
+clean:                  ## Remove everything that was built
+	rm -rf build
+
+deps:
+	@scripts/install-deps
+
+help:                   ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile

@@ -1,0 +1,147 @@
+// quern bench: what the shipped code does here, beside the machine's limits and the libraries people would use instead.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "benchmarks/workloads.h"
+#include "cli/bench_output.h"
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "core/error.h"
+
+namespace quern::cli {
+namespace {
+
+struct Workload {
+  const char* group;                       // "kernels": quern bench kernels
+  std::vector<std::string_view> families;  // what its results' names start with
+  const char* description;
+  void (*run)(bench::Context&);
+};
+
+const std::vector<Workload>& workloads() {
+  static const std::vector<Workload> all = {
+      {"kernels", {"gemm"}, "matrix products NN, NT, TN against OpenBLAS", bench::bench_gemm},
+      {"kernels", {"adamw"}, "optimizer step against the same traffic without arithmetic", bench::bench_adamw},
+      {"kernels", {"layernorm"}, "forward and backward against copies and oneDNN", bench::bench_layernorm},
+      {"kernels", {"attention"}, "causal, tiled, against the full T x T matrix", bench::bench_attention},
+      {"kernels",
+       {"accumulate", "norm", "convert"},
+       "gradient operations against the same traffic without arithmetic",
+       bench::bench_vector_ops},
+      {"queue", {"queue"}, "bounded queue against a mutex, oneTBB and moodycamel", bench::bench_queue}};
+  return all;
+}
+
+struct Options {
+  size_t threads = 1;
+  bool json = false;
+  bool quick = false;
+  std::string filter;
+};
+
+// "gemm" or "gemm/nt/256" name a family, so only the workloads with a family that ends like that can match ("norm" is
+// also the end of "layernorm"). Any other filter may occur inside any name, and the workloads decide result by result.
+bool may_match(const Workload& workload, std::string_view filter) {
+  const std::string_view head = filter.substr(0, filter.find('/'));
+  const auto is_head = [&](std::string_view family) { return family == head; };
+  const auto ends_like_head = [&](std::string_view family) { return family.ends_with(head); };
+  const bool names_family = std::any_of(workloads().begin(), workloads().end(), [&](const Workload& other) {
+    return std::any_of(other.families.begin(), other.families.end(), is_head);
+  });
+  return !names_family || std::any_of(workload.families.begin(), workload.families.end(), ends_like_head);
+}
+
+int list_workloads() {
+  for (const Workload& workload : workloads()) {
+    const std::string families = fmt::format("{}", fmt::join(workload.families, ", "));
+    fmt::print("{:<8} {:<26} {}\n", workload.group, families, workload.description);
+  }
+  return 0;
+}
+
+bench::Context make_context(const Options& options, Progress& progress) {
+  progress.show("measuring the machine");
+  bench::Machine machine = bench::measure_machine(options.threads, options.quick);
+  const bench::Peers* peers = bench::load_peers(machine.target.c_str());
+  return {std::move(machine), peers, options.threads, options.quick, options.filter};
+}
+
+void run_workloads(std::string_view group, const Options& options, bench::Context& context, Progress& progress) {
+  for (const Workload& workload : workloads()) {
+    if (workload.group != group || !may_match(workload, options.filter)) continue;
+    const std::string what = fmt::format("running {}", fmt::join(workload.families, ", "));
+    context.on_result = [&](const bench::Result& result) {
+      progress.clear();
+      if (!options.json) print_row(result);
+      progress.show(what + ", " + result.name + " done");
+    };
+    progress.show(what);
+    workload.run(context);
+  }
+  progress.clear();
+}
+
+int run_bench(std::string_view group, const Options& options) {
+  Progress progress;
+  bench::Context context = make_context(options, progress);
+  progress.clear();
+  if (!options.json) {
+    print_machine(context.machine(), context.peers());
+    print_header();
+  }
+  run_workloads(group, options, context, progress);
+  if (context.results().empty() && !options.filter.empty()) {
+    throw Error("--filter: nothing in `bench {}` matches '{}'; `quern bench --list` names the workloads", group,
+                options.filter);
+  }
+  options.json ? print_json(context) : print_summary(context);
+  const auto passed = [](const bench::Result& result) { return result.pass; };
+  return std::all_of(context.results().begin(), context.results().end(), passed) ? 0 : 1;
+}
+
+constexpr const char* kExamples = R"(Examples:
+  quern bench --list
+  quern bench kernels
+  quern bench kernels --filter gemm/nt --threads 1
+  quern bench queue --json > queue.json
+
+A bar is a ratio that must be reached. Exit code: 0 all bars reached, 1 a bar missed or an answer wrong, 2 bad usage.)";
+
+CLI::App* add_group(CLI::App& bench, const char* name, const char* description, Options& options) {
+  CLI::App* group = bench.add_subcommand(name, description);
+  add_threads_option(*group, options.threads);
+  group->add_flag("--json", options.json, "Print one JSON object");
+  group->add_option("--filter", options.filter, "Only results whose name contains this")->type_name("TEXT");
+  group->add_flag("--quick", options.quick, "One short repeat of each; checks answers, does not judge bars");
+  group->footer(kExamples);
+  return group;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& app) {
+  struct State {
+    Options options;
+    bool list = false;
+  };
+  const auto state = std::make_shared<State>();
+  CLI::App* bench = app.add_subcommand("bench", "Measure, and compare with limits and peers from the same run");
+  bench->add_flag("--list", state->list, "Name the workloads");
+  bench->footer(kExamples);
+  CLI::App* kernels =
+      add_group(*bench, "kernels", "GEMM, attention, LayerNorm, AdamW and vector operations", state->options);
+  CLI::App* queue = add_group(*bench, "queue", "The bounded queue, 1x1 to 4x4 producers x consumers", state->options);
+  return {bench, [state, kernels, queue] {
+            if (state->list) return list_workloads();
+            if (kernels->parsed()) return run_bench("kernels", state->options);
+            if (queue->parsed()) return run_bench("queue", state->options);
+            throw Error("bench: expected kernels, queue or --list; run `quern bench --help`");
+          }};
+}
+
+}  // namespace quern::cli

@@ -1,0 +1,96 @@
+#include "cli/bench_output.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "cli/machine_json.h"
+
+namespace quern::cli {
+namespace {
+
+// Four digits or so, never an exponent.
+std::string figure(double value) {
+  if (value >= 1000) return fmt::format("{:.0f}", value);
+  return fmt::format("{:.{}f}", value, value >= 100 ? 1 : 2);
+}
+
+std::string verdict(const bench::Result& result) {
+  if (!result.pass) return result.bar ? "BELOW" : "WRONG";
+  return result.bar ? "ok" : "";
+}
+
+Json to_json(const bench::Result& result) {
+  return {{"name", result.name},
+          {"value", result.value},
+          {"unit", result.unit},
+          {"reference", result.reference},
+          {"reference_value", result.reference_value},
+          {"ratio", result.ratio},
+          {"bar", result.bar ? Json(*result.bar) : Json(nullptr)},
+          {"pass", result.pass}};
+}
+
+constexpr const char* kRow = "{:<34} {:>10} {:<7} {:<16} {:>10} {:>6} {:>6} {}\n";
+
+}  // namespace
+
+void print_machine(const bench::Machine& machine, const bench::Peers* peers) {
+  fmt::print("{}, target {}, {} thread{}: {:.1f} GFLOPS (one thread {:.1f}), read {:.1f} GB/s, copy {:.1f} GB/s\n",
+             machine.cpu, machine.target, machine.threads, machine.threads == 1 ? "" : "s", machine.fma_peak_gflops,
+             machine.fma_peak_one_gflops, machine.read_gbs, machine.copy_gbs);
+  if (peers == nullptr) {
+    fmt::print("peers: none (quern_peers.so is not beside the program), so their comparisons are left out\n\n");
+  } else {
+    fmt::print("peers: {}, {}, oneTBB, moodycamel\n\n", peers->blas_name(), peers->dnnl_name());
+  }
+}
+
+void print_header() { fmt::print(kRow, "name", "ours", "unit", "compared with", "its", "ratio", "bar", ""); }
+
+void print_row(const bench::Result& result) {
+  const std::string bar = result.bar ? fmt::format("{:.2f}", *result.bar) : "-";
+  fmt::print(kRow, result.name, figure(result.value), result.unit, result.reference, figure(result.reference_value),
+             fmt::format("{:.2f}", result.ratio), bar, verdict(result));
+  std::fflush(stdout);
+}
+
+void print_summary(const bench::Context& context) {
+  double logarithms = 0;
+  size_t products = 0, bars = 0, missed = 0;
+  for (const bench::Result& result : context.results()) {
+    bars += result.bar ? 1 : 0;
+    missed += result.bar && !result.pass ? 1 : 0;
+    const bool product = result.name.starts_with("gemm/") && result.name != "gemm/geomean";
+    if (!product || result.reference != "openblas" || result.ratio <= 0) continue;
+    logarithms += std::log(result.ratio);
+    ++products;
+  }
+  fmt::print("\n");
+  if (products > 0) {
+    fmt::print("GEMM against OpenBLAS: geometric mean of {} ratios {:.3f}\n", products,
+               std::exp(logarithms / static_cast<double>(products)));
+  }
+  for (const std::string& wrong : context.wrong_answers()) fmt::print("wrong answer: {}\n", wrong);
+  if (context.quick()) {
+    fmt::print("{} results; --quick does not judge bars\n", context.results().size());
+  } else {
+    fmt::print("{} results, {} of {} bars missed\n", context.results().size(), missed, bars);
+  }
+}
+
+void print_json(const bench::Context& context) {
+  Json machine = to_json(context.machine());
+  const bench::Peers* peers = context.peers();
+  machine["blas"] = peers ? Json(peers->blas_name()) : Json(nullptr);
+  machine["dnnl"] = peers ? Json(peers->dnnl_name()) : Json(nullptr);
+  machine["quick"] = context.quick();
+  Json results = Json::array();
+  for (const bench::Result& result : context.results()) results.push_back(to_json(result));
+  const Json all = {{"machine", machine}, {"results", results}};
+  fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace quern::cli

@@ -1,0 +1,18 @@
+// How `quern bench` shows its results: a table that grows, or one JSON object.
+#pragma once
+
+#include "benchmarks/harness.h"
+
+namespace quern::cli {
+
+// To standard output, a line each, at once.
+void print_machine(const bench::Machine& machine, const bench::Peers* peers);
+void print_header();
+void print_row(const bench::Result& result);
+
+// GEMM's geometric mean against its peer, and how many bars were missed.
+void print_summary(const bench::Context& context);
+
+void print_json(const bench::Context& context);
+
+}  // namespace quern::cli

@@ -1,0 +1,28 @@
+// The commands of the program, one file each. Adding one: write its file, declare it here, name it in main.cc.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <functional>
+
+namespace quern::cli {
+
+inline constexpr size_t kMostThreads = 64;  // promise I1 is tested up to here
+
+// What a command does once its line is parsed; returns the exit code: 0 fine, 1 ran and found a failure. Bad input
+// throws.
+using Run = std::function<int()>;
+
+struct Command {
+  CLI::App* parser;
+  Run run;
+};
+
+// Adds the command's flags and help to `app`.
+Command add_info(CLI::App& app);
+Command add_bench(CLI::App& app);
+
+// --threads N, 1 to kMostThreads; `threads` starts as the cores that can be used.
+void add_threads_option(CLI::App& command, size_t& threads);
+
+}  // namespace quern::cli

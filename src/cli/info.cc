@@ -1,0 +1,102 @@
+// quern info: the processor, the vector targets, and the limits measured here and now.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "benchmarks/harness.h"
+#include "cli/commands.h"
+#include "cli/machine_json.h"
+#include "cli/progress.h"
+#include "cli/version.h"
+#include "core/cpu_info.h"
+#include "kernels/target.h"
+
+namespace quern::cli {
+namespace {
+
+struct Options {
+  size_t threads = 1;
+  bool json = false;
+  bool quick = false;
+  bool targets = false;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  quern info                    measure with all usable cores (about 1 s)
+  quern info --threads 1 --json one core, for a program to read
+  quern info --targets          only the names that QUERN_TARGET takes, best first)";
+
+std::string or_unknown(const std::string& text) { return text.empty() ? "unknown" : text; }
+
+std::string bytes(size_t n) {
+  if (n == 0) return "unknown";
+  if (n >= size_t{1} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(n) / (1 << 30));
+  if (n >= size_t{1} << 20) return fmt::format("{:.4g} MiB", static_cast<double>(n) / (1 << 20));
+  return fmt::format("{} KiB", n >> 10);
+}
+
+std::string target_names(const std::string& separator) {
+  std::string names;
+  for (const kernels::Target& target : kernels::available_targets()) {
+    names += (names.empty() ? "" : separator) + target.name;
+  }
+  return names;
+}
+
+void print_text(const CpuInfo& cpu, const bench::Machine& machine) {
+  const char* unit = machine.fma ? "" : "  (no fused multiply-add: a multiply and an add)";
+  fmt::print("{}\n\n", version_line());
+  fmt::print("cpu          {}\n", or_unknown(cpu.model));
+  fmt::print("cores        {} usable, {} threads measured\n", cpu.usable_cores, machine.threads);
+  fmt::print("targets      {}; in use: {}\n", target_names(", "), machine.target);
+  fmt::print("caches       L1d {}, L2 {}, L3 {}\n", bytes(cpu.l1d_bytes), bytes(cpu.l2_bytes), bytes(cpu.l3_bytes));
+  fmt::print("memory       {}, pages of {}, huge pages: {}\n\n", bytes(cpu.memory_bytes), bytes(cpu.page_bytes),
+             or_unknown(cpu.huge_pages));
+  fmt::print("FMA peak     {:.1f} GFLOPS, one thread {:.1f}{}\n", machine.fma_peak_gflops, machine.fma_peak_one_gflops,
+             unit);
+  fmt::print("memory read  {:.1f} GB/s\n", machine.read_gbs);
+  fmt::print("memory copy  {:.1f} GB/s (read + written)\n", machine.copy_gbs);
+}
+
+void print_json(const CpuInfo& cpu, const bench::Machine& machine) {
+  Json targets = Json::array();
+  for (const kernels::Target& target : kernels::available_targets()) {
+    targets.push_back({{"name", target.name}, {"fma", target.fma}});
+  }
+  const Json system = {{"model", cpu.model},           {"usable_cores", cpu.usable_cores},
+                       {"l1d_bytes", cpu.l1d_bytes},   {"l2_bytes", cpu.l2_bytes},
+                       {"l3_bytes", cpu.l3_bytes},     {"page_bytes", cpu.page_bytes},
+                       {"huge_pages", cpu.huge_pages}, {"memory_bytes", cpu.memory_bytes}};
+  const Json all = {{"machine", to_json(machine)}, {"system", system}, {"targets", targets}};
+  fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+int run_info(const Options& options) {
+  if (options.targets) {
+    fmt::print("{}\n", target_names("\n"));
+    return 0;
+  }
+  Progress progress;
+  progress.show("measuring multiply-adds and memory, about a second");
+  const bench::Machine machine = bench::measure_machine(options.threads, options.quick);
+  progress.clear();
+  const CpuInfo cpu = cpu_info();
+  options.json ? print_json(cpu, machine) : print_text(cpu, machine);
+  return 0;
+}
+
+}  // namespace
+
+Command add_info(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("info", "Processor, vector targets, and the measured limits of this machine");
+  const auto options = std::make_shared<Options>();
+  add_threads_option(*command, options->threads);
+  command->add_flag("--json", options->json, "Print one JSON object");
+  command->add_flag("--quick", options->quick, "Measure a tenth as long; figures are rough");
+  command->add_flag("--targets", options->targets, "Print the vector targets, one per line, and measure nothing");
+  command->footer(kExamples);
+  return {command, [options] { return run_info(*options); }};
+}
+
+}  // namespace quern::cli

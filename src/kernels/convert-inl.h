@@ -1,0 +1,128 @@
+// Vectors of fp32 loaded from and stored as bf16 and fp16, compiled once per target; the same bits on every target.
+// Included by kernel .cc files after hwy/foreach_target.h.
+//
+// Stores round to nearest even: overflow becomes infinity, subnormals are kept. NaN keeps its sign and the top bits of
+// its payload and is made quiet: what the hardware conversion does, and what the integer code repeats. fp16 loads make
+// NaN quiet too; bf16 loads only shift. Highway 1.0.3 truncates to bf16 everywhere and to fp16 on targets without F16C,
+// so only the F16C instructions (AVX2 and up) are taken from it.
+#if defined(QUERN_KERNELS_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QUERN_KERNELS_CONVERT_INL_H_
+#undef QUERN_KERNELS_CONVERT_INL_H_
+#else
+#define QUERN_KERNELS_CONVERT_INL_H_
+#endif
+
+#include <type_traits>
+
+#include "kernels/types.h"
+#include "kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quern::kernels::HWY_NAMESPACE {
+
+using DHalf = hn::Rebind<uint16_t, D>;  // kN halves: half a vector
+using DF16 = hn::Rebind<hwy::float16_t, D>;
+using VHalf = hn::Vec<DHalf>;
+constexpr DHalf dhalf;
+
+constexpr bool kHasF16C = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;  // in Highway a lower number is a better target
+
+HWY_INLINE V PromoteBF16(VHalf h) { return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(di, h))); }
+
+// Adds 0x7FFF, and 1 more if the kept part is odd, then drops 16 bits: a carry into the exponent is the right rounding,
+// up to infinity.
+HWY_INLINE VHalf DemoteBF16(V x) {
+  const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, x);
+  const auto kept = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(kept, hn::Set(du, 1u));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7FFFu)), odd));
+  const auto quiet = hn::Or(kept, hn::Set(du, 0x40u));
+  const auto half = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded);
+  return hn::DemoteTo(dhalf, hn::BitCast(di, half));
+}
+
+// The exponent is rebased by integer addition. A subnormal is put below the exponent of 2^-14, as if it had a leading
+// one, and a float subtraction (exact) takes that away again.
+HWY_INLINE V PromoteF16ByInteger(VHalf h) {
+  const VI rebase = hn::Set(di, (127 - 15) << 23);
+  const VI bits = hn::PromoteTo(di, h);
+  const VI magnitude = hn::And(bits, hn::Set(di, 0x7FFF));
+  const VI shifted = hn::Add(hn::ShiftLeft<13>(magnitude), rebase);
+  const V least = hn::BitCast(d, hn::Set(di, (127 - 14) << 23));
+  const V subnormal = hn::Sub(hn::BitCast(d, hn::Add(shifted, hn::Set(di, 1 << 23))), least);
+  VI result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(di, 0x0400)), hn::BitCast(di, subnormal), shifted);
+  result = hn::Add(result, hn::IfThenElseZero(hn::Gt(magnitude, hn::Set(di, 0x7BFF)), rebase));
+  result = hn::Or(result, hn::IfThenElseZero(hn::Gt(magnitude, hn::Set(di, 0x7C00)), hn::Set(di, 1 << 22)));
+  return hn::BitCast(d, hn::Or(result, hn::ShiftLeft<16>(hn::Sub(bits, magnitude))));
+}
+
+// Normal results round as in DemoteBF16. For subnormal ones, adding 0.5 (whose last place is 2^-24, the least fp16)
+// lets the float addition round. The largest finite value that rounds to infinity is below 2^16; from there on it is
+// infinity.
+HWY_INLINE VHalf DemoteF16ByInteger(V x) {
+  const VI bits = hn::BitCast(di, x);
+  const VI magnitude = hn::And(bits, hn::Set(di, 0x7FFFFFFF));
+  const VI sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(di, 0x8000));
+  const VI odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(di, 1));
+  const VI normal = hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, hn::Set(di, 0xFFF - ((127 - 15) << 23))), odd));
+  const V half = hn::Set(d, 0.5f);
+  const VI subnormal = hn::Sub(hn::BitCast(di, hn::Add(hn::BitCast(d, magnitude), half)), hn::BitCast(di, half));
+  const VI quiet = hn::Or(hn::And(hn::ShiftRight<13>(magnitude), hn::Set(di, 0x3FF)), hn::Set(di, 0x7E00));
+  VI result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(di, (127 - 14) << 23)), subnormal, normal);
+  result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(di, (127 + 16) << 23)), result, hn::Set(di, 0x7C00));
+  result = hn::IfThenElse(hn::Gt(magnitude, hn::Set(di, 0x7F800000)), quiet, result);
+  return hn::DemoteTo(dhalf, hn::Or(result, sign));
+}
+
+HWY_INLINE V PromoteF16(VHalf h) {
+  if constexpr (kHasF16C) return hn::PromoteTo(d, hn::BitCast(DF16(), h));
+  return PromoteF16ByInteger(h);
+}
+HWY_INLINE VHalf DemoteF16(V x) {
+  if constexpr (kHasF16C) return hn::BitCast(dhalf, hn::DemoteTo(DF16(), x));
+  return DemoteF16ByInteger(x);
+}
+
+// kN elements at p, any alignment.
+HWY_INLINE V FromBF16(const Half* HWY_RESTRICT p) { return PromoteBF16(hn::LoadU(dhalf, p)); }
+HWY_INLINE V FromF16(const Half* HWY_RESTRICT p) { return PromoteF16(hn::LoadU(dhalf, p)); }
+HWY_INLINE void ToBF16(V x, Half* HWY_RESTRICT p) { hn::StoreU(DemoteBF16(x), dhalf, p); }
+HWY_INLINE void ToF16(V x, Half* HWY_RESTRICT p) { hn::StoreU(DemoteF16(x), dhalf, p); }
+
+// What an array of `kType` is made of: float or Half.
+template <DType kType>
+using Stored = std::conditional_t<kType == DType::kF32, float, Half>;
+
+// kN elements of any format.
+template <DType kType>
+HWY_INLINE V LoadAs(const Stored<kType>* HWY_RESTRICT p) {
+  if constexpr (kType == DType::kF32) return hn::LoadU(d, p);
+  if constexpr (kType == DType::kBF16) return FromBF16(p);
+  if constexpr (kType == DType::kF16) return FromF16(p);
+}
+template <DType kType>
+HWY_INLINE void StoreAs(V x, Stored<kType>* HWY_RESTRICT p) {
+  if constexpr (kType == DType::kF32) hn::StoreU(x, d, p);
+  if constexpr (kType == DType::kBF16) ToBF16(x, p);
+  if constexpr (kType == DType::kF16) ToF16(x, p);
+}
+
+// The first n < kN elements; the other lanes load as 0 and are not stored. Touches nothing past p + n.
+template <DType kType>
+HWY_INLINE V LoadNAs(const Stored<kType>* HWY_RESTRICT p, size_t n) {
+  HWY_ALIGN Stored<kType> buffer[kN] = {};
+  std::memcpy(buffer, p, n * sizeof(*p));
+  return LoadAs<kType>(buffer);
+}
+template <DType kType>
+HWY_INLINE void StoreNAs(V x, Stored<kType>* HWY_RESTRICT p, size_t n) {
+  HWY_ALIGN Stored<kType> buffer[kN];
+  StoreAs<kType>(x, buffer);
+  std::memcpy(p, buffer, n * sizeof(*p));
+}
+
+}  // namespace quern::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // QUERN_KERNELS_CONVERT_INL_H_

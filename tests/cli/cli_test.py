@@ -1,0 +1,145 @@
+"""The program as a user meets it: what it prints, where, and its exit code. QUERN names the program to test."""
+
+import json
+import os
+import subprocess
+import unittest
+
+QUERN = os.environ["QUERN"]
+RESULT_KEYS = {"name", "value", "unit", "reference", "reference_value", "ratio", "bar", "pass"}
+MACHINE_KEYS = {"fma_peak_gflops", "read_gbs", "copy_gbs", "threads", "target"}
+
+
+def quern(*arguments, target=None):
+    environment = {key: value for key, value in os.environ.items() if key != "QUERN_TARGET"}
+    if target is not None:
+        environment["QUERN_TARGET"] = target
+    return subprocess.run([QUERN, *arguments], capture_output=True, text=True, env=environment, timeout=500)
+
+
+class Usage(unittest.TestCase):
+    def assert_bad_usage(self, *arguments, says, target=None):
+        run = quern(*arguments, target=target)
+        self.assertEqual(run.returncode, 2, run)
+        self.assertRegex(run.stderr, r"\Aquern: [^\n]+\n\Z")
+        self.assertIn(says, run.stderr)
+
+    def test_a_command_is_needed(self):
+        self.assert_bad_usage(says="info or bench")
+
+    def test_unknown_command(self):
+        self.assert_bad_usage("frobnicate", says="unknown command 'frobnicate'; run `quern --help`")
+
+    def test_unknown_benchmark(self):
+        self.assert_bad_usage("bench", "frobnicate", says="unknown command 'frobnicate'; run `quern bench --help`")
+
+    def test_bench_needs_to_know_what(self):
+        self.assert_bad_usage("bench", says="kernels, queue or --list")
+
+    def test_unknown_flag(self):
+        self.assert_bad_usage("info", "--frobnicate", says="unknown flag '--frobnicate'; run `quern info --help`")
+
+    def test_threads_out_of_range(self):
+        for command in (["info"], ["bench", "kernels"], ["bench", "queue"]):
+            for value in ("0", "-3", "65", "two", "99999999999999999999", ""):
+                self.assert_bad_usage(*command, "--threads", value, says="--threads")
+
+    def test_flag_without_its_value(self):
+        self.assert_bad_usage("bench", "kernels", "--filter", says="--filter")
+
+    def test_filter_that_matches_nothing(self):
+        self.assert_bad_usage("bench", "queue", "--quick", "--filter", "nosuchname", says="nosuchname")
+
+    def test_unknown_target(self):
+        self.assert_bad_usage("info", target="mmx", says="QUERN_TARGET")
+        self.assert_bad_usage("bench", "kernels", target="mmx", says="found 'mmx'")
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            run = subprocess.run([QUERN, "info", "--targets"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(run.returncode, 2)
+        self.assertRegex(run.stderr, r"\Aquern: [^\n]+\n\Z")
+
+    def test_help_has_examples(self):
+        for command in ([], ["info"], ["bench"], ["bench", "kernels"], ["bench", "queue"]):
+            run = quern(*command, "--help")
+            self.assertEqual((run.returncode, run.stderr), (0, ""))
+            self.assertIn("Examples:\n  quern ", run.stdout)
+
+    def test_help_works_with_a_bad_target(self):
+        self.assertEqual(quern("--help", target="mmx").returncode, 0)
+
+    def test_version(self):
+        run = quern("--version")
+        self.assertEqual(run.returncode, 0)
+        self.assertRegex(run.stdout, r"\Aquern \d+\.\d+\.\d+ \(\S+\)\n\Z")
+
+
+class Info(unittest.TestCase):
+    def test_text(self):
+        run = quern("info", "--quick")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        for word in ("cpu", "targets", "caches", "memory", "FMA peak", "GB/s"):
+            self.assertIn(word, run.stdout)
+
+    def test_json(self):
+        run = quern("info", "--quick", "--json", "--threads", "1")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        info = json.loads(run.stdout)
+        self.assertLessEqual(MACHINE_KEYS, set(info["machine"]))
+        self.assertEqual(info["machine"]["threads"], 1)
+        for limit in ("fma_peak_gflops", "fma_peak_one_gflops", "read_gbs", "copy_gbs"):
+            self.assertGreater(info["machine"][limit], 0)
+        self.assertEqual(info["targets"][-1], {"name": "scalar", "fma": False})
+        self.assertGreaterEqual(info["system"]["usable_cores"], 1)
+
+    def test_every_listed_target_can_be_forced(self):
+        targets = quern("info", "--targets").stdout.split()
+        self.assertEqual(targets[-1], "scalar")
+        for target in targets:
+            machine = json.loads(quern("info", "--quick", "--json", target=target).stdout)["machine"]
+            self.assertEqual(machine["target"], target)
+
+    def test_more_threads_than_cores(self):
+        run = quern("info", "--quick", "--json", "--threads", "64")
+        self.assertEqual(json.loads(run.stdout)["machine"]["threads"], 64)
+
+
+class Bench(unittest.TestCase):
+    def bench(self, *arguments):
+        run = quern("bench", *arguments, "--quick", "--json")
+        self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
+        output = json.loads(run.stdout)
+        self.assertLessEqual(MACHINE_KEYS | {"cpu", "commit", "blas"}, set(output["machine"]))
+        self.assertTrue(output["results"])
+        for result in output["results"]:
+            self.assertEqual(set(result), RESULT_KEYS)
+            self.assertIsInstance(result["pass"], bool)
+            self.assertIsInstance(result["bar"], (int, float, type(None)))
+            self.assertGreater(result["value"], 0, result)
+        return output["results"]
+
+    def test_list_names_the_workloads(self):
+        run = quern("bench", "--list")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        for name in ("gemm", "adamw", "layernorm", "attention", "accumulate", "norm", "convert", "queue"):
+            self.assertIn(name, run.stdout)
+
+    def test_filter_keeps_matching_results_only(self):
+        for name in ("accumulate", "convert"):
+            results = self.bench("kernels", "--filter", name)
+            self.assertTrue(all(result["name"].startswith(name) for result in results), results)
+
+    def test_queue(self):
+        self.assertTrue(all(result["name"].startswith("queue") for result in self.bench("queue")))
+
+    def test_table_has_a_row_per_result_and_a_summary(self):
+        run = quern("bench", "kernels", "--quick", "--filter", "accumulate")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        rows = [line for line in run.stdout.splitlines() if line.startswith("accumulate")]
+        self.assertTrue(rows)
+        self.assertIn(f"{len(rows)} results", run.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
