@@ -36,6 +36,7 @@ format:                 ## Rewrite the sources in the style of .clang-format
 lint:                   ## clang-format, clang-tidy and the layers; changes nothing
 	scripts/install-deps --lint
 	cmake --preset dev
+	cmake --build --preset dev --target quern_commit
 	scripts/lint check $(JOBS)
 	$(PYTHON) scripts/check_layers.py
 
