@@ -29,22 +29,25 @@ constexpr bool kHasF16C = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;  // in Highway
 
 HWY_INLINE V PromoteBF16(VHalf h) { return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(di, h))); }
 
-// Adds 0x7FFF, and 1 more if the kept part is odd, then drops 16 bits: a carry into the exponent is the right rounding,
-// up to infinity.
+// Adds 0x7FFF, and 1 more if the kept part is odd: a carry into the exponent is the right rounding, up to infinity. The
+// upper half of each lane is the result. Not for NaN.
+HWY_INLINE V RoundNumberBF16(V x) {
+  const VI bits = hn::BitCast(di, x);
+  const VI odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(di, 1));
+  return hn::BitCast(d, hn::Add(bits, hn::Add(odd, hn::Set(di, 0x7FFF))));
+}
+HWY_INLINE V RoundBF16(V x) {
+  return hn::IfThenElse(hn::IsNaN(x), hn::Or(x, hn::BitCast(d, hn::Set(di, 1 << 22))), RoundNumberBF16(x));
+}
 HWY_INLINE VHalf DemoteBF16(V x) {
   const hn::RebindToUnsigned<D> du;
-  const auto bits = hn::BitCast(du, x);
-  const auto kept = hn::ShiftRight<16>(bits);
-  const auto odd = hn::And(kept, hn::Set(du, 1u));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(hn::Add(bits, hn::Set(du, 0x7FFFu)), odd));
-  const auto quiet = hn::Or(kept, hn::Set(du, 0x40u));
-  const auto half = hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded);
-  return hn::DemoteTo(dhalf, hn::BitCast(di, half));
+  return hn::DemoteTo(dhalf, hn::BitCast(di, hn::ShiftRight<16>(hn::BitCast(du, RoundBF16(x)))));
 }
 
 // The exponent is rebased by integer addition. A subnormal is put below the exponent of 2^-14, as if it had a leading
-// one, and a float subtraction (exact) takes that away again.
-HWY_INLINE V PromoteF16ByInteger(VHalf h) {
+// one, and a float subtraction (exact) takes that away again. Not inlined: targets without F16C are not for speed, and
+// a sanitized build of many inlined copies takes minutes.
+inline HWY_NOINLINE V PromoteF16ByInteger(VHalf h) {
   const VI rebase = hn::Set(di, (127 - 15) << 23);
   const VI bits = hn::PromoteTo(di, h);
   const VI magnitude = hn::And(bits, hn::Set(di, 0x7FFF));
@@ -60,7 +63,7 @@ HWY_INLINE V PromoteF16ByInteger(VHalf h) {
 // Normal results round as in DemoteBF16. For subnormal ones, adding 0.5 (whose last place is 2^-24, the least fp16)
 // lets the float addition round. The largest finite value that rounds to infinity is below 2^16; from there on it is
 // infinity.
-HWY_INLINE VHalf DemoteF16ByInteger(V x) {
+inline HWY_NOINLINE VHalf DemoteF16ByInteger(V x) {
   const VI bits = hn::BitCast(di, x);
   const VI magnitude = hn::And(bits, hn::Set(di, 0x7FFFFFFF));
   const VI sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(di, 0x8000));
@@ -90,6 +93,22 @@ HWY_INLINE V FromF16(const Half* HWY_RESTRICT p) { return PromoteF16(hn::LoadU(d
 HWY_INLINE void ToBF16(V x, Half* HWY_RESTRICT p) { hn::StoreU(DemoteBF16(x), dhalf, p); }
 HWY_INLINE void ToF16(V x, Half* HWY_RESTRICT p) { hn::StoreU(DemoteF16(x), dhalf, p); }
 
+// 4 kN elements in whole vectors. A branch that NaN alone takes is cheaper than blending. The sum of the vectors is NaN
+// where one of them is; where it is for another reason (inf - inf) the longer way is right too.
+HWY_INLINE void ToBF16x4(V a, V b, V c, V e, Half* HWY_RESTRICT p) {
+  const hn::Repartition<uint16_t, D> dfull;
+  const auto pack = [&](V low, V high, Half* HWY_RESTRICT to) HWY_ATTR {
+    hn::StoreU(hn::ConcatOdd(dfull, hn::BitCast(dfull, high), hn::BitCast(dfull, low)), dfull, to);
+  };
+  if (HWY_LIKELY(hn::AllFalse(d, hn::IsNaN(hn::Add(hn::Add(a, b), hn::Add(c, e)))))) {
+    pack(RoundNumberBF16(a), RoundNumberBF16(b), p);
+    pack(RoundNumberBF16(c), RoundNumberBF16(e), p + 2 * kN);
+  } else {
+    pack(RoundBF16(a), RoundBF16(b), p);
+    pack(RoundBF16(c), RoundBF16(e), p + 2 * kN);
+  }
+}
+
 // What an array of `kType` is made of: float or Half.
 template <DType kType>
 using Stored = std::conditional_t<kType == DType::kF32, float, Half>;
@@ -106,6 +125,16 @@ HWY_INLINE void StoreAs(V x, Stored<kType>* HWY_RESTRICT p) {
   if constexpr (kType == DType::kF32) hn::StoreU(x, d, p);
   if constexpr (kType == DType::kBF16) ToBF16(x, p);
   if constexpr (kType == DType::kF16) ToF16(x, p);
+}
+
+// 4 kN elements.
+template <DType kType>
+HWY_INLINE void StoreAsx4(V a, V b, V c, V e, Stored<kType>* HWY_RESTRICT p) {
+  if constexpr (kType == DType::kBF16) return ToBF16x4(a, b, c, e, p);
+  StoreAs<kType>(a, p);
+  StoreAs<kType>(b, p + kN);
+  StoreAs<kType>(c, p + 2 * kN);
+  StoreAs<kType>(e, p + 3 * kN);
 }
 
 // The first n < kN elements; the other lanes load as 0 and are not stored. Touches nothing past p + n.

@@ -7,12 +7,13 @@
 
 namespace quern::kernels {
 
-// out[i] = in[i] as bf16 or fp16, nearest even: overflow becomes infinity, subnormals are kept, NaN stays NaN (quiet).
-// The same bits on every target. `in` and `out` must not overlap. Any alignment, any thread, no allocation.
+// out[i] = in[i] as bf16 or fp16, nearest even: overflow becomes infinity, subnormals are kept, NaN keeps its sign and
+// the top bits of its payload and becomes quiet. The same bits on every target. `in` and `out` must not overlap. Any
+// alignment, any thread, no allocation.
 void to_bf16(const float* in, Half* out, size_t n) noexcept;
 void to_f16(const float* in, Half* out, size_t n) noexcept;
 
-// out[i] = in[i] as fp32; exact.
+// out[i] = in[i] as fp32; exact. NaN keeps its payload; fp16 NaN becomes quiet.
 void from_bf16(const Half* in, float* out, size_t n) noexcept;
 void from_f16(const Half* in, float* out, size_t n) noexcept;
 

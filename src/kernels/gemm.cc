@@ -1,5 +1,7 @@
 #include "kernels/gemm.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -17,50 +19,43 @@ HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 namespace {
 
-// A panel of B is depth x kTileCols: 256 x 48 x 4 = 48 KiB on AVX3, 256 x 16 x 4 = 16 KiB on AVX2. It stays in L1 (or
-// streams from L2) while the block of A, 256 x 256 x 4 = 256 KiB, comes from L2 once per panel.
-#ifndef KC
-#define KC 256
-#define MC 256
-#endif
-constexpr size_t kMaxDepth = KC;
-constexpr size_t kMaxRows = MC;
+// Depth of a block: the longer, the fewer times C is read and written again. The 8 rows of A that a tile walks along the
+// panels of B with, 8 x 768 x 4 = 24 KiB, still fit L1.
+constexpr size_t kMaxDepth = 768;
 
-// Scratch: the block of A, then panels of B.
-constexpr size_t kScratchA = (kMaxRows + kTileRows) * (kMaxDepth + 16);
+// Tiles of rows whose A is packed together, so that whole cache lines of A^T are read.
+constexpr size_t kGroupRows = 4 * kTileRows;
+
+constexpr size_t kScratchA = kGroupRows * kMaxDepth;
 constexpr size_t kScratchB = kGemmScratch - kScratchA;
 static_assert(kScratchB >= kMaxDepth * kTileCols);
 
-// Splits n into equal parts of at most `most`: 384 is 192 + 192, not 256 + 128.
-size_t EqualPart(size_t n, size_t most) {
+// Splits n into equal parts of at most `most`, multiples of `unit`: 1024 is 512 + 512, not 768 + 256.
+size_t EqualPart(size_t n, size_t most, size_t unit) {
   const size_t parts = (n + most - 1) / most;
-  return (n + parts - 1) / parts;
+  return ((n + parts - 1) / parts + unit - 1) / unit * unit;
 }
 
-// A block of A as the tile reads it.
-struct BlockA {
+// A group of rows of A as Tile reads it.
+struct GroupA {
   ALayout layout;
   const float* data;
-  size_t stride;       // the tile's a_stride
-  size_t tile_stride;  // floats from one tile of rows to the next
+  size_t stride;
+  size_t tile_stride;  // floats from one tile's rows to the next tile's
 };
 
-// Rows i ... i + M and columns k ... k + K of A. Row-major fp32 is read in place; A^T is packed tile by tile, because its
-// rows are far apart; 16-bit numbers are widened once.
-BlockA PrepareA(const Gemm& g, size_t i, size_t M, size_t k, size_t K, float* scratch) {
+// Rows i ... i + rows and columns k ... k + K of A. Row-major fp32 is read in place; A^T is packed, because its rows lie
+// far apart; 16-bit numbers are widened.
+GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float* scratch) {
   if (g.layout == Layout::kTN) {
-#ifdef DIRECT_TN
-    if (g.N <= DIRECT_TN && g.a.type == DType::kF32) return {ALayout::kPanel, static_cast<const float*>(At(g.a, k, i)), g.a.stride, kTileRows};
-#endif
-    PackPanelsA(g.a, k, K, i, M, scratch);
+    PackStraight<kTileRows>(g.a, k, i, K, rows, scratch);
     return {ALayout::kPanel, scratch, kTileRows, kTileRows * K};
   }
   if (g.a.type == DType::kF32) {
     return {ALayout::kRows, static_cast<const float*>(At(g.a, i, k)), g.a.stride, kTileRows * g.a.stride};
   }
-  const size_t stride = kMaxDepth + 16;  // not a power of two: rows of a tile must not share a cache set
-  CopyAsFloat(g.a, i, k, M, K, scratch, stride);
-  return {ALayout::kRows, scratch, stride, kTileRows * stride};
+  CopyAsFloat(g.a, i, k, rows, K, scratch, K);
+  return {ALayout::kRows, scratch, K, kTileRows * K};
 }
 
 V EpilogueOf(const Gemm& g, V x, const float* bias, const float* residual, float* gelu_input) {
@@ -117,12 +112,6 @@ void EdgeTile(TileFunction tile, TileArgs args, size_t rows, size_t cols) {
   for (size_t r = 0; r < rows; ++r) std::memcpy(c + r * c_stride, buffer + r * kTileCols, cols * sizeof(float));
 }
 
-// A panel of B: kTileCols columns from j, `depth` rows.
-struct PanelB {
-  const float* data;
-  size_t j, depth;
-};
-
 // Asks for the lines of a tile of C, which is used a tile's time (about 3,000 cycles) later.
 void PrefetchTile(const float* c, size_t c_stride, size_t rows, size_t cols) {
   for (size_t r = 0; r < rows; ++r) {
@@ -130,51 +119,64 @@ void PrefetchTile(const float* c, size_t c_stride, size_t rows, size_t cols) {
   }
 }
 
-// C[i ... i + M, panel] = or += A[block] B[panel].
-void MultiplyPanel(const Gemm& g, const BlockA& a, const PanelB& b, size_t i, size_t M, bool add, bool last) {
-  const size_t cols = std::min(kTileCols, g.N - b.j);
-  const size_t vecs = (cols + kN - 1) / kN;
-  TileArgs args{.K = b.depth, .a = a.data, .a_stride = a.stride, .b = b.data, .b_stride = kTileCols, .c = nullptr,
-                .c_stride = g.c_stride, .add = add};
-  PrefetchTile(g.c + i * g.c_stride + b.j, g.c_stride, std::min(kTileRows, M), cols);
-  for (size_t r = 0; r < M; r += kTileRows) {
-    const size_t rows = std::min(kTileRows, M - r);
+// Panels of B: rows k ... k + K, columns j ... j + N of the whole, one panel every `stride` floats.
+struct BlockB {
+  const float* panels;
+  size_t stride;
+  size_t k, K, j, N;
+};
+
+// C[i ... i + rows, block] = or += A B: one tile of rows along the panels.
+void MultiplyRows(const Gemm& g, ALayout layout, const float* a, size_t a_stride, const BlockB& b, size_t i,
+                  size_t rows) {
+  const bool last = b.k + b.K == g.K;
+  TileArgs args{.K = b.K, .a = a, .a_stride = a_stride, .b = b.panels, .b_stride = kTileCols,
+                .c = g.c + i * g.c_stride + b.j, .c_stride = g.c_stride, .add = g.add || b.k > 0};
+  for (size_t j = 0; j < b.N; j += kTileCols, args.b += b.stride, args.c += kTileCols) {
+    const size_t cols = std::min(kTileCols, b.N - j);
+    const size_t vecs = (cols + kN - 1) / kN;
     const TileFunction tile =
-        a.layout == ALayout::kRows ? TileFor<ALayout::kRows>(rows, vecs) : TileFor<ALayout::kPanel>(rows, vecs);
-    args.c = g.c + (i + r) * g.c_stride + b.j;
-    if (r + rows < M) PrefetchTile(args.c + rows * g.c_stride, g.c_stride, std::min(kTileRows, M - r - rows), cols);
+        layout == ALayout::kRows ? TileFor<ALayout::kRows>(rows, vecs) : TileFor<ALayout::kPanel>(rows, vecs);
+    if (cols == kTileCols) PrefetchTile(args.c + kTileCols, g.c_stride, rows, kTileCols);
     if (cols % kN == 0) {
       tile(args);
     } else {
       EdgeTile(tile, args, rows, cols);
     }
-    args.a += a.tile_stride;
-    if (last && g.epilogue != Epilogue::kNone) ApplyEpilogue(g, i + r, rows, b.j, cols);
+    if (last && g.epilogue != Epilogue::kNone) ApplyEpilogue(g, i, rows, b.j + j, cols);
   }
 }
 
-void Multiply(const Gemm& g, float* scratch) {
-  const size_t depth = EqualPart(g.K, kMaxDepth);
-  const size_t block = (EqualPart(g.M, kMaxRows) + kTileRows - 1) / kTileRows * kTileRows;
-  float* panels = scratch + kScratchA;
-  // With several blocks of rows the panels are kept for the next block where they fit; with one they share a place in L1.
-  const size_t panel_stride = depth * kTileCols;
-  const size_t panel_count = (g.N + kTileCols - 1) / kTileCols;
-  const bool keep = g.M > block && panel_stride * panel_count <= kScratchB;
+// All rows of C for one block of B.
+void MultiplyAllRows(const Gemm& g, const BlockB& b, float* scratch) {
+  for (size_t i = 0; i < g.M; i += kGroupRows) {
+    const size_t group = std::min(kGroupRows, g.M - i);
+    const GroupA a = PrepareA(g, i, group, b.k, b.K, scratch);
+    for (size_t r = 0; r < group; r += kTileRows) {
+      MultiplyRows(g, a.layout, a.data + r / kTileRows * a.tile_stride, a.stride, b, i + r,
+                   std::min(kTileRows, group - r));
+    }
+  }
+}
+
+// The panels of B for a block: those packed ahead, or packed here.
+BlockB PrepareB(const Gemm& g, size_t k, size_t K, size_t j, size_t N, float* scratch) {
+  if (g.packed_b != nullptr) {
+    return {g.packed_b + (j / kTileCols * g.K + k) * kTileCols, g.K * kTileCols, k, K, j, N};
+  }
+  PackPanelsB(g.layout, g.b, k, K, j, N, scratch);
+  return {scratch, kTileCols * K, k, K, j, N};
+}
+
+// `block` floats of B at a time, so that they come from L2 for every tile of rows.
+void Multiply(const Gemm& g, float* scratch, size_t block) {
+  const size_t depth = EqualPart(g.K, kMaxDepth, 1);
+  const size_t most = std::clamp(block, depth * kTileCols, kScratchB) / depth / kTileCols * kTileCols;
+  const size_t width = EqualPart(g.N, most, kTileCols);
   for (size_t k = 0; k < g.K; k += depth) {
     const size_t K = std::min(depth, g.K - k);
-    for (size_t i = 0; i < g.M; i += block) {
-      const size_t M = std::min(block, g.M - i);
-      const BlockA a = PrepareA(g, i, M, k, K, scratch);
-      for (size_t j = 0, p = 0; j < g.N; j += kTileCols, ++p) {
-        const float* panel = g.packed_b + (p * g.K + k) * kTileCols;
-        if (g.packed_b == nullptr) {
-          float* place = panels + (keep ? p * panel_stride : 0);
-          if (!keep || i == 0) PackPanelB(g.layout, g.b, k, K, j, g.N, place);
-          panel = place;
-        }
-        MultiplyPanel(g, a, {panel, j, K}, i, M, g.add || k > 0, k + K == g.K);
-      }
+    for (size_t j = 0; j < g.N; j += width) {
+      MultiplyAllRows(g, PrepareB(g, k, K, j, std::min(width, g.N - j), scratch + kScratchA), scratch);
     }
   }
 }
@@ -187,19 +189,19 @@ void MultiplyNothing(const Gemm& g) {
 
 }  // namespace
 
-void Run(const Gemm& g, float* scratch) {
+void Run(const Gemm& g, float* scratch, size_t block) {
   if (g.M == 0 || g.N == 0) return;
   if (g.K == 0) {
     MultiplyNothing(g);
   } else {
-    Multiply(g, scratch);
+    Multiply(g, scratch, block);
   }
 }
 
 size_t PackedSize(size_t K, size_t N) { return (N + kTileCols - 1) / kTileCols * kTileCols * K; }
 
 void PackB(Layout layout, const Operand& b, size_t K, size_t N, float* packed) {
-  for (size_t j = 0; j < N; j += kTileCols, packed += K * kTileCols) PackPanelB(layout, b, 0, K, j, N, packed);
+  PackPanelsB(layout, b, 0, K, 0, N, packed);
 }
 
 }  // namespace quern::kernels::HWY_NAMESPACE
@@ -213,12 +215,21 @@ HWY_EXPORT(Run);
 HWY_EXPORT(PackedSize);
 HWY_EXPORT(PackB);
 
+// Half of L2 for the block of B; the rest for A, C and what the hardware prefetches. Only speed depends on it.
+size_t block_floats() {
+  static const size_t floats = [] {
+    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1 where the C library does not know
+    return static_cast<size_t>(bytes > 0 ? bytes : 512 << 10) / 2 / sizeof(float);
+  }();
+  return floats;
+}
+
 }  // namespace
 
 void gemm(const Gemm& args, std::span<float> scratch) noexcept {
   assert(scratch.size() >= kGemmScratch);
   assert(args.residual == nullptr || args.residual != args.c);
-  HWY_DYNAMIC_DISPATCH(Run)(args, scratch.data());
+  HWY_DYNAMIC_DISPATCH(Run)(args, scratch.data(), block_floats());
 }
 
 size_t packed_size(size_t K, size_t N) noexcept { return HWY_DYNAMIC_DISPATCH(PackedSize)(K, N); }

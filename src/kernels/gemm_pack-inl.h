@@ -56,56 +56,41 @@ HWY_INLINE void PackTransposed(const Operand& operand, size_t row, size_t col, s
   }
 }
 
-// panel (rows, width) = `cols` columns of `operand` from (row, col), columns past them zero.
+// Whole panels of `width` columns: panel p (rows, width) at panels + p * panel_stride = columns col + p * width ... of
+// `operand`. Row by row, so that memory is read in long runs; the hardware does not prefetch across pages.
 template <size_t width>
-HWY_INLINE void PackStraight(const Operand& operand, size_t row, size_t col, size_t rows, size_t cols, float* panel) {
-  if (operand.type == DType::kF32 && cols == width) {
-    const float* in = static_cast<const float*>(At(operand, row, col));
-    for (size_t r = 0; r < rows; ++r, in += operand.stride, panel += width) {
-      // Rows lie pages apart, where no hardware prefetcher follows: ask for the neighbour panel's part of this row.
-#ifdef PFB
-      for (size_t c = 0; c < width; c += 16) __builtin_prefetch(in + width + c);
-#endif
-      std::memcpy(panel, in, width * sizeof(float));
-    }
-    return;
-  }
-  if (cols < width) std::memset(panel, 0, rows * width * sizeof(float));
-  CopyAsFloat(operand, row, col, rows, cols, panel, width);
-}
-
-// Columns j ... j + M of A^T, which lies as (K, M), as panels of kTileRows columns one after the other. Four panels are
-// written at once, so that whole cache lines of each row are read.
-HWY_INLINE void PackPanelsA(const Operand& a, size_t k, size_t K, size_t i, size_t M, float* panels) {
-  constexpr size_t kGroup = 4 * kTileRows;
-  size_t m = 0;
-  if (a.type == DType::kF32) {
-    for (; m + kGroup <= M; m += kGroup) {
-      const float* in = static_cast<const float*>(At(a, k, i + m));
-      float* out = panels + m * K;
-      for (size_t r = 0; r < K; ++r, in += a.stride, out += kTileRows) {
-#ifdef PFA
-        for (size_t c = 0; c < kGroup; c += 16) __builtin_prefetch(in + kGroup + c);
-#endif
-        Unroll<4>([&](auto p) { std::memcpy(out + p * K * kTileRows, in + p * kTileRows, kTileRows * sizeof(float)); });
-      }
-    }
-  }
-  for (; m < M; m += kTileRows) {
-    PackStraight<kTileRows>(a, k, i + m, K, std::min(kTileRows, M - m), panels + m * K);
+HWY_INLINE void PackWholePanels(const Operand& operand, size_t row, size_t col, size_t rows, size_t count,
+                                float* panels, size_t panel_stride) {
+  for (size_t r = 0; r < rows; ++r) {
+    const float* HWY_RESTRICT in = static_cast<const float*>(At(operand, row + r, col));
+    float* HWY_RESTRICT out = panels + r * width;
+    for (size_t p = 0; p < count; ++p, in += width, out += panel_stride) std::memcpy(out, in, width * sizeof(float));
   }
 }
 
-// Columns of B in one panel starting at column j of N, as whole vectors: full panels, then one that is as narrow as fits.
-HWY_INLINE size_t PanelWidth(size_t j, size_t N) { return (std::min(N - j, kTileCols) + kN - 1) / kN * kN; }
+// Panels of `width` columns that cover columns col ... col + cols; the last is filled up with zeros. A panel has `rows`
+// rows and the next one follows it.
+template <size_t width>
+HWY_INLINE void PackStraight(const Operand& operand, size_t row, size_t col, size_t rows, size_t cols, float* panels) {
+  const size_t panel_stride = rows * width;
+  size_t c = 0;
+  if (operand.type == DType::kF32) {
+    PackWholePanels<width>(operand, row, col, rows, cols / width, panels, panel_stride);
+    c = cols / width * width;
+  }
+  for (; c < cols; c += width) {
+    float* panel = panels + c * rows;
+    const size_t n = std::min(width, cols - c);
+    if (n < width) std::memset(panel, 0, panel_stride * sizeof(float));
+    CopyAsFloat(operand, row, col + c, rows, n, panel, width);
+  }
+}
 
-// panel (K, kTileCols) = rows k ... k + K and columns j ... of B.
-HWY_INLINE void PackPanelB(Layout layout, const Operand& b, size_t k, size_t K, size_t j, size_t N, float* panel) {
-  const size_t cols = std::min(N - j, kTileCols);
-  if (layout == Layout::kNT) {
-    PackTransposed(b, j, k, cols, K, panel, kTileCols);
-  } else {
-    PackStraight<kTileCols>(b, k, j, K, cols, panel);
+// Rows k ... k + K and columns j ... j + N of B as panels of kTileCols columns.
+HWY_INLINE void PackPanelsB(Layout layout, const Operand& b, size_t k, size_t K, size_t j, size_t N, float* panels) {
+  if (layout != Layout::kNT) return PackStraight<kTileCols>(b, k, j, K, N, panels);
+  for (size_t c = 0; c < N; c += kTileCols) {
+    PackTransposed(b, j + c, k, std::min(N - c, kTileCols), K, panels + c * K, kTileCols);
   }
 }
 

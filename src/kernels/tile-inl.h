@@ -68,8 +68,7 @@ void Tile(const TileArgs& args) {
     Unroll<kVecs>([&](auto j) HWY_ATTR { row[j] = hn::LoadU(d, b + j * kN); });
     Unroll<kRows>([&](auto i) HWY_ATTR {
       const V broadcast = hn::Set(d, kLayout == ALayout::kRows ? a[i * a_stride] : a[i]);
-      Unroll<kVecs>([&](auto j)
-                        HWY_ATTR { sum[i * kVecs + j] = hn::MulAdd(broadcast, row[j], sum[i * kVecs + j]); });
+      Unroll<kVecs>([&](auto j) HWY_ATTR { sum[i * kVecs + j] = hn::MulAdd(broadcast, row[j], sum[i * kVecs + j]); });
     });
     a += kLayout == ALayout::kRows ? 1 : a_stride;
     b += b_stride;
@@ -80,8 +79,9 @@ void Tile(const TileArgs& args) {
 using TileFunction = void (*)(const TileArgs&);
 
 template <ALayout kLayout, size_t... i>
-constexpr TileFunction PickTile(size_t index, std::index_sequence<i...>) {
-  constexpr TileFunction table[] = {&Tile<i / kTileVecs + 1, i % kTileVecs + 1, kLayout>...};
+HWY_INLINE TileFunction PickTile(size_t index, std::index_sequence<i...>) {
+  // static: an automatic table is written to the stack anew at every call.
+  static constexpr TileFunction table[] = {&Tile<i / kTileVecs + 1, i % kTileVecs + 1, kLayout>...};
   return table[index];
 }
 // The tile of `rows` (1 ... kTileRows) by `vecs` (1 ... kTileVecs).
@@ -90,20 +90,24 @@ HWY_INLINE TileFunction TileFor(size_t rows, size_t vecs) {
   return PickTile<kLayout>((rows - 1) * kTileVecs + vecs - 1, std::make_index_sequence<kTileRows * kTileVecs>());
 }
 
-// C (M, N) = or += A (M, K) B (K, N) by tiles, for blocks that fit the caches. B's rows, and C's when columns_padded,
-// must be readable (C: writable) up to N rounded up to a whole vector.
+// C (M, N) = or += A (M, K) B (K, N) by tiles, for blocks that fit the caches. B's rows must be readable, and C's
+// writable, up to N rounded up to a whole vector. Columns are shared evenly: 4 vectors are 2 + 2, because the one
+// vector of 3 + 1 would need a load for every multiply-add.
 template <ALayout kLayout>
 HWY_INLINE void MultiplyBlock(size_t M, size_t N, TileArgs args) {
   const float* a = args.a;
   float* c = args.c;
-  for (size_t j = 0; j < N; j += kTileCols) {
-    const size_t vecs = (std::min(N - j, kTileCols) + kN - 1) / kN;
+  size_t vecs = (N + kN - 1) / kN;
+  for (size_t tiles = (vecs + kTileVecs - 1) / kTileVecs; tiles > 0; --tiles) {
+    const size_t part = (vecs + tiles - 1) / tiles;
     for (size_t i = 0; i < M; i += kTileRows) {
       args.a = a + i * (kLayout == ALayout::kRows ? args.a_stride : 1);
-      args.c = c + i * args.c_stride + j;
-      TileFor<kLayout>(std::min(M - i, kTileRows), vecs)(args);
+      args.c = c + i * args.c_stride;
+      TileFor<kLayout>(std::min(M - i, kTileRows), part)(args);
     }
-    args.b += kTileCols;
+    vecs -= part;
+    args.b += part * kN;
+    c += part * kN;
   }
 }
 

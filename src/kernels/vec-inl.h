@@ -83,11 +83,31 @@ HWY_INLINE void Store16(const V16& x, float* HWY_RESTRICT p) {
   }
 }
 
+// The first n < 16 floats at p, the other lanes as in `fill`. Reads nothing past p + n.
+HWY_INLINE V16 MergeN16(const float* HWY_RESTRICT p, size_t n, const V16& fill) {
+  HWY_ALIGN float buffer[kVirtualLanes];
+  Store16(fill, buffer);
+  std::memcpy(buffer, p, n * sizeof(float));
+  return Load16(buffer);
+}
+
 // Writes the first n < 16 lanes, nothing past p + n.
 HWY_INLINE void StoreN16(const V16& x, float* HWY_RESTRICT p, size_t n) {
   HWY_ALIGN float buffer[kVirtualLanes];
   Store16(x, buffer);
   std::memcpy(p, buffer, n * sizeof(float));
+}
+
+// Sixteen elements, or the n < 16 at the end of a row with lanes of `fill` behind them.
+template <bool kEnd>
+HWY_INLINE V16 LoadStep(const float* HWY_RESTRICT p, size_t n, const V16& fill) {
+  if constexpr (kEnd) return MergeN16(p, n, fill);
+  return Load16(p);
+}
+template <bool kEnd>
+HWY_INLINE void StoreStep(const V16& x, float* HWY_RESTRICT p, size_t n) {
+  if constexpr (kEnd) return StoreN16(x, p, n);
+  Store16(x, p);
 }
 
 HWY_INLINE V16 Add16(const V16& a, const V16& b) {

@@ -1,0 +1,141 @@
+// Tiled attention against the same maths with the full T x T matrix through our own GEMM, one thread.
+#include "kernels/attention.h"
+
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "benchmarks/attention_reference.h"
+#include "benchmarks/workloads.h"
+#include "kernels/gemm.h"
+
+namespace quern::bench {
+namespace {
+
+using kernels::AttentionShape;
+using kernels::Layout;
+
+constexpr size_t kHeads = 6, kHeadDim = 64, kWidth = kHeads * kHeadDim;
+
+std::vector<float> normal(size_t n, unsigned seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> distribution;
+  std::vector<float> values(n);
+  for (float& value : values) value = distribution(generator);
+  return values;
+}
+
+// What both sides read and write.
+struct Tensors {
+  explicit Tensors(size_t T)
+      : qkv(normal(T * 3 * kWidth, 1)), dout(normal(T * kWidth, 2)), out(T * kWidth), dqkv(T * 3 * kWidth) {}
+  std::vector<float> qkv, dout, out, dqkv;
+};
+
+class Tiled {
+ public:
+  explicit Tiled(size_t T)
+      : t(T),
+        shape_{T, kHeads, kHeadDim, 3 * kWidth, kWidth},
+        logsumexp_(kHeads * T),
+        scratch_(kernels::attention_scratch(shape_)) {}
+
+  void forward() {
+    kernels::attention_forward(shape_, t.qkv.data(), t.out.data(), logsumexp_.data(), {}, 0, kHeads, scratch_);
+  }
+  void backward() {
+    kernels::attention_backward(shape_, t.qkv.data(), t.out.data(), logsumexp_.data(), t.dout.data(), t.dqkv.data(), {},
+                                0, kHeads, scratch_);
+  }
+  Tensors t;
+
+ private:
+  AttentionShape shape_;
+  std::vector<float> logsumexp_, scratch_;
+};
+
+// Keeps the probabilities of every head from forward to backward, as a plain implementation does.
+class FullMatrix {
+ public:
+  explicit FullMatrix(size_t T) : t(T), T_(T), p_(kHeads * T * T), dp_(T * T), scratch_(kernels::kGemmScratch) {}
+
+  void forward() {
+    for (size_t h = 0; h < kHeads; ++h) {
+      const float* q = t.qkv.data() + h * kHeadDim;
+      float* p = p_.data() + h * T_ * T_;
+      multiply(Layout::kNT, {T_, T_, kHeadDim}, {q, 3 * kWidth}, {q + kWidth, 3 * kWidth}, p, T_);
+      full_softmax(p, T_, kScale);
+      multiply(Layout::kNN, {T_, kHeadDim, T_}, {p, T_}, {q + 2 * kWidth, 3 * kWidth}, t.out.data() + h * kHeadDim,
+               kWidth);
+    }
+  }
+  void backward() {
+    for (size_t h = 0; h < kHeads; ++h) {
+      const float *q = t.qkv.data() + h * kHeadDim, *dout = t.dout.data() + h * kHeadDim;
+      const float* p = p_.data() + h * T_ * T_;
+      float *dq = t.dqkv.data() + h * kHeadDim, *ds = dp_.data();
+      multiply(Layout::kTN, {T_, kHeadDim, T_}, {p, T_}, {dout, kWidth}, dq + 2 * kWidth, 3 * kWidth);
+      multiply(Layout::kNT, {T_, T_, kHeadDim}, {dout, kWidth}, {q + 2 * kWidth, 3 * kWidth}, ds, T_);
+      full_softmax_backward(p, ds, T_, kScale);
+      multiply(Layout::kNN, {T_, kHeadDim, T_}, {ds, T_}, {q + kWidth, 3 * kWidth}, dq, 3 * kWidth);
+      multiply(Layout::kTN, {T_, kHeadDim, T_}, {ds, T_}, {q, 3 * kWidth}, dq + kWidth, 3 * kWidth);
+    }
+  }
+  Tensors t;
+
+ private:
+  static constexpr float kScale = 0.125f;  // 1 / sqrt(64)
+  struct Size {
+    size_t M, N, K;
+  };
+
+  void multiply(Layout layout, Size size, kernels::Operand a, kernels::Operand b, float* c, size_t c_stride) {
+    kernels::gemm(
+        {.layout = layout, .M = size.M, .N = size.N, .K = size.K, .a = a, .b = b, .c = c, .c_stride = c_stride},
+        scratch_);
+  }
+
+  size_t T_;
+  std::vector<float> p_, dp_, scratch_;
+};
+
+// The largest difference, in units of 1 + |expected|.
+double difference(const std::vector<float>& expected, const std::vector<float>& found) {
+  double worst = 0.0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double e = static_cast<double>(expected[i]), error = std::abs(static_cast<double>(found[i]) - e);
+    if (!(error <= worst * (1.0 + std::abs(e)))) worst = error / (1.0 + std::abs(e));
+  }
+  return worst;
+}
+
+void bench_length(Context& context, size_t T, std::optional<double> bar) {
+  Tiled tiled(T);
+  FullMatrix full(T);
+  const std::vector<double> seconds = best_times(context, {[&] { tiled.forward(); }, [&] { full.forward(); },
+                                                           [&] { tiled.backward(); }, [&] { full.backward(); }});
+
+  const std::string suffix = "/T=" + std::to_string(T);
+  const double worst = std::max(difference(full.t.out, tiled.t.out), difference(full.t.dqkv, tiled.t.dqkv));
+  if (!(worst < 1e-4)) context.wrong_answer("attention" + suffix, "off by " + std::to_string(worst));
+
+  // Two products forward and four backward, over the causal half; what backward computes again does not count.
+  const double product = 2.0 * kWidth * static_cast<double>(T * (T + 1) / 2) * 1e-9;
+  context.add("attention/forward" + suffix, 2 * product / seconds[0], "GFLOPS", "full matrix",
+              2 * product / seconds[1]);
+  context.add("attention/forward_backward" + suffix, 6 * product / (seconds[0] + seconds[2]), "GFLOPS", "full matrix",
+              6 * product / (seconds[1] + seconds[3]), bar);
+}
+
+}  // namespace
+
+void bench_attention(Context& context) {
+  bench_length(context, 64, std::nullopt);
+  bench_length(context, 128, std::nullopt);
+  bench_length(context, 256, 1.5);
+  bench_length(context, 512, std::nullopt);
+  bench_length(context, 1024, 2.0);
+}
+
+}  // namespace quern::bench

@@ -1,0 +1,25 @@
+// Loops that read and write the same bytes as a kernel and compute nothing: what a kernel limited by memory can reach.
+// Same target, vector width and in-place writes as the kernel. The bitwise operations keep the compiler from dropping a
+// load or a store; where a loop writes in place the values stay what they were (`zero` must be 0, which it cannot
+// know), so it can take turns with the kernel on the same arrays.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quern::bench {
+
+// Reads four arrays, writes p, m and v back: AdamW.
+void traffic_adamw(float* p, const float* gradient, float* m, float* v, size_t n, int32_t zero) noexcept;
+// Reads x and sum, writes sum back: accumulate.
+void traffic_accumulate(float* sum, const float* x, size_t n, int32_t zero) noexcept;
+// Reads x and writes it back: scale.
+void traffic_scale(float* x, size_t n, int32_t zero) noexcept;
+// Reads x: norm, finite check.
+int32_t traffic_read(const float* x, size_t n) noexcept;
+// Reads n floats, writes 2 n bytes: fp32 to a 16-bit format.
+void traffic_narrow(const float* in, uint16_t* out, size_t n) noexcept;
+// Reads 2 n bytes, writes n floats: back.
+void traffic_widen(const uint16_t* in, float* out, size_t n) noexcept;
+
+}  // namespace quern::bench

@@ -1,0 +1,66 @@
+// An array that owns its memory, aligned for vectors and, when large, for huge pages.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "core/cache_line.h"
+
+namespace quern {
+
+// Every allocation starts on a cache line, which is also the widest vector: no vector load of an aligned row is split.
+inline constexpr size_t kAlignment = 64;
+static_assert(kAlignment % kCacheLine == 0);
+
+// From here on memory is mapped from the kernel, aligned to huge pages and marked for them: one entry of the
+// translation buffer then covers 2 MiB and not 4 KiB. Below, a huge page would be mostly empty.
+inline constexpr size_t kHugePage = size_t{2} << 20;
+
+enum class Fill { kNone, kZero };
+
+// `bytes` of memory aligned to kAlignment (kHugePage from that size on); null for 0. Throws Error, naming the size,
+// when there is not enough. free_bytes takes the same size. Any thread.
+void* allocate_bytes(size_t bytes, Fill fill);
+void free_bytes(void* memory, size_t bytes) noexcept;
+
+// count * size. Throws Error when the product does not fit.
+size_t checked_bytes(size_t count, size_t size);
+
+// Move-only owner of `size()` elements. T is plain data, so nothing is constructed: without Fill::kZero the elements
+// have no values yet. Large buffers cost address space first and memory when touched; zeroing those is free.
+template <typename T>
+class AlignedBuffer {
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= kAlignment);
+
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(size_t size, Fill fill = Fill::kNone)
+      : data_(static_cast<T*>(allocate_bytes(checked_bytes(size, sizeof(T)), fill))), size_(size) {}
+  AlignedBuffer(AlignedBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    AlignedBuffer taken(std::move(other));
+    std::swap(data_, taken.data_);
+    std::swap(size_, taken.size_);
+    return *this;
+  }
+  ~AlignedBuffer() { free_bytes(data_, size_bytes()); }
+
+  T* data() noexcept { return data_; }
+  const T* data() const noexcept { return data_; }
+  size_t size() const noexcept { return size_; }
+  size_t size_bytes() const noexcept { return size_ * sizeof(T); }
+  bool empty() const noexcept { return size_ == 0; }
+  std::span<T> span() noexcept { return {data_, size_}; }
+  std::span<const T> span() const noexcept { return {data_, size_}; }
+  T& operator[](size_t i) noexcept { return data_[i]; }
+  const T& operator[](size_t i) const noexcept { return data_[i]; }
+
+ private:
+  T* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace quern

@@ -1,0 +1,100 @@
+// Buffers of floats to rent: for sizes that vary from call to call, where planning ahead would waste memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+
+namespace quern {
+
+class BufferPool;
+
+// A rented buffer of size() floats, aligned to kAlignment. Returns itself to its pool when it goes; move-only.
+class PooledBuffer {
+ public:
+  PooledBuffer() = default;
+  PooledBuffer(PooledBuffer&& other) noexcept;
+  PooledBuffer& operator=(PooledBuffer&& other) noexcept;
+  ~PooledBuffer() { give_back(); }
+
+  // Returns the buffer now; size() is 0 afterwards. Again: no effect.
+  void give_back() noexcept;
+
+  float* data() noexcept { return buffer_.data(); }
+  const float* data() const noexcept { return buffer_.data(); }
+  size_t size() const noexcept { return size_; }
+  std::span<float> span() noexcept { return {buffer_.data(), size_}; }
+  std::span<const float> span() const noexcept { return {buffer_.data(), size_}; }
+
+ private:
+  friend class BufferPool;
+  PooledBuffer(BufferPool* pool, AlignedBuffer<float> buffer, size_t size) noexcept;
+
+  BufferPool* pool_ = nullptr;
+  AlignedBuffer<float> buffer_;  // of the size class, so size_ <= buffer_.size()
+  size_t size_ = 0;
+};
+
+// Size classes are the powers of two from 64 to 65,536 floats; a larger buffer has exactly the size asked for and
+// serves only that size again. Returned buffers are kept until trim().
+//
+// Any thread; a buffer may be returned by another thread than rented it. One mutex guards everything, and no buffer is
+// allocated, cleared or freed under it: the pool is not on a training step's path, and one lock makes the statistics
+// one consistent picture. The pool must outlive its buffers.
+class BufferPool {
+ public:
+  static constexpr size_t kSmallestClass = 64;
+  static constexpr size_t kLargestClass = 65536;
+
+  // All of one moment: rents == hits + misses and outstanding == rents - returned always hold. Bytes are those of whole
+  // buffers, so a rent of 65 floats counts as 512 bytes.
+  struct Statistics {
+    uint64_t rents = 0;   // that succeeded
+    uint64_t hits = 0;    // served by a buffer that was returned before
+    uint64_t misses = 0;  // served by a new one
+    uint64_t returned = 0;
+    uint64_t outstanding = 0;  // rented and not yet returned
+    size_t bytes_held = 0;     // idle in the pool
+    size_t bytes_rented = 0;   // in the hands of callers
+    size_t peak_bytes = 0;     // largest held + rented so far
+  };
+
+  BufferPool() = default;
+  BufferPool(const BufferPool&) = delete;
+  BufferPool& operator=(const BufferPool&) = delete;
+  ~BufferPool();
+
+  // A buffer of `size` floats: zeros with Fill::kZero, else whatever the last renter left. Error when memory is short.
+  PooledBuffer rent(size_t size, Fill fill = Fill::kNone);
+
+  // Frees every idle buffer and returns how many bytes that were.
+  size_t trim();
+
+  Statistics statistics() const;
+
+  // The floats that a buffer for `size` really has.
+  static size_t size_class(size_t size) noexcept;
+
+ private:
+  friend class PooledBuffer;
+
+  struct SizeClass {
+    size_t buffers = 0;                      // idle and rented
+    std::vector<AlignedBuffer<float>> idle;  // capacity >= buffers, so that returning never allocates
+  };
+
+  bool take_idle(size_t floats, AlignedBuffer<float>& buffer);
+  void count_new(size_t floats, size_t bytes);
+  void give_back(AlignedBuffer<float> buffer) noexcept;
+
+  mutable std::mutex mutex_;
+  std::map<size_t, SizeClass> classes_;  // by floats
+  Statistics statistics_;
+};
+
+}  // namespace quern

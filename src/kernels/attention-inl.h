@@ -1,0 +1,149 @@
+// What the forward and the backward of attention share: products of blocks of the causal triangle, padded copies.
+// Included per target, after vec-inl.h.
+#if defined(QUERN_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QUERN_KERNELS_ATTENTION_INL_H_
+#undef QUERN_KERNELS_ATTENTION_INL_H_
+#else
+#define QUERN_KERNELS_ATTENTION_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "kernels/attention_scratch.h"
+#include "kernels/philox-inl.h"
+#include "kernels/tile-inl.h"
+#include "kernels/transpose-inl.h"
+#include "kernels/vec-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quern::kernels::HWY_NAMESPACE {
+
+// A matrix by rows.
+struct Rows {
+  float* data;
+  size_t stride;
+  float* row(size_t i) const { return data + i * stride; }
+};
+struct ConstRows {
+  const float* data;
+  size_t stride;
+  ConstRows(const float* first, size_t floats) : data(first), stride(floats) {}
+  ConstRows(const Rows& rows) : data(rows.data), stride(rows.stride) {}
+  const float* row(size_t i) const { return data + i * stride; }
+};
+
+HWY_INLINE float ScoreScale(size_t head_dim) {
+  return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
+}
+
+// A block of scores: rows are queries, columns are keys, and query i sees key j where j <= i.
+struct Block {
+  size_t query, queries;
+  size_t key, keys;
+
+  // How many of the block's keys the queries before `row` see.
+  size_t seen_before(size_t row) const {
+    const size_t end = query + row;
+    return end <= key ? 0 : std::min(keys, end - key);
+  }
+  // The first row that sees key `column`, or `queries`.
+  size_t first_row_of(size_t column) const {
+    const size_t position = key + column;
+    return position <= query ? 0 : std::min(queries, position - query);
+  }
+};
+
+// s (queries, keys) = a (queries, K) b (K, keys), where seen by some row of a tile; the rest is not touched.
+HWY_INLINE void MultiplyScores(const Block& block, size_t K, ConstRows a, ConstRows b, Rows s) {
+  for (size_t i = 0; i < block.queries; i += kTileRows) {
+    const size_t rows = std::min(kTileRows, block.queries - i);
+    const size_t keys = block.seen_before(i + rows);
+    MultiplyBlock<ALayout::kRows>(rows, keys, {K, a.row(i), a.stride, b.data, b.stride, s.row(i), s.stride, false});
+  }
+}
+
+// c (queries, N) = or += s (queries, keys) b (keys, N). s must be 0 where a row does not see a key that another row of
+// its tile sees: adding 0 * b changes no bit but the sign of a zero, which CopyOut takes away.
+HWY_INLINE void MultiplyByRows(const Block& block, size_t N, Rows s, ConstRows b, Rows c, bool add) {
+  for (size_t i = 0; i < block.queries; i += kTileRows) {
+    const size_t rows = std::min(kTileRows, block.queries - i);
+    const size_t keys = block.seen_before(i + rows);
+    if (keys == 0) break;
+    MultiplyBlock<ALayout::kRows>(rows, N, {keys, s.row(i), s.stride, b.data, b.stride, c.row(i), c.stride, add});
+  }
+}
+
+// c (keys, N) = or += s^T (keys, queries) b (queries, N), with zeros in s as above.
+HWY_INLINE void MultiplyByColumns(const Block& block, size_t N, Rows s, ConstRows b, Rows c, bool add) {
+  for (size_t j = 0; j < block.keys; j += kTileRows) {
+    const size_t rows = std::min(kTileRows, block.keys - j);
+    const size_t first = block.first_row_of(j);
+    MultiplyBlock<ALayout::kPanel>(
+        rows, N, {block.queries - first, s.row(first) + j, s.stride, b.row(first), b.stride, c.row(j), c.stride, add});
+  }
+}
+
+// x with `fill` in lane n and above.
+HWY_INLINE V16 KeepFirst(const V16& x, size_t n, float fill) {
+  const V count = hn::Set(d, static_cast<float>(n));
+  const V other = hn::Set(d, fill);
+  const auto keep = [&](V v, float first)
+                        HWY_ATTR { return hn::IfThenElse(hn::Lt(hn::Iota(d, first), count), v, other); };
+  V16 r;
+  r.p0 = keep(x.p0, 0.0f);
+  if constexpr (kParts > 1) r.p1 = keep(x.p1, kN);
+  if constexpr (kParts > 2) {
+    r.p2 = keep(x.p2, 2 * kN);
+    r.p3 = keep(x.p3, 3 * kN);
+  }
+  return r;
+}
+
+// dst (rows, cols) = src, with zeros up to dst.stride, which is a multiple of 16.
+HWY_INLINE void CopyPadded(ConstRows src, size_t rows, size_t cols, Rows dst) {
+  for (size_t i = 0; i < rows; ++i) {
+    size_t k = 0;
+    for (; k + kVirtualLanes <= cols; k += kVirtualLanes) Store16(Load16(src.row(i) + k), dst.row(i) + k);
+    if (k < cols) Store16(LoadN16(src.row(i) + k, cols - k), dst.row(i) + k);
+  }
+}
+
+// dst (cols, width) = the transpose of src (rows, cols), with zeros up to a whole line: width is dst.stride.
+HWY_INLINE void CopyTransposed(ConstRows src, size_t rows, size_t cols, Rows dst) {
+  TransposeCopy(src.data, src.stride, rows, cols, dst.data, dst.stride);
+  for (size_t k = 0; k < cols; ++k) {
+    for (size_t i = rows; i < round_up(rows, kLine); ++i) dst.row(k)[i] = 0.0f;
+  }
+}
+
+// dst[k] = factor * src[k] + 0 for k < cols: the 0 turns -0 into +0.
+HWY_INLINE void CopyOut(const float* HWY_RESTRICT src, size_t cols, float factor, float* HWY_RESTRICT dst) {
+  const V16 factors = Set16(factor), zero = Set16(0.0f);
+  size_t k = 0;
+  for (; k + kVirtualLanes <= cols; k += kVirtualLanes) Store16(MulAdd16(factors, Load16(src + k), zero), dst + k);
+  if (k < cols) StoreN16(MulAdd16(factors, Load16(src + k), zero), dst + k, cols - k);
+}
+
+// The group of 64 elements where query i's row of a head's dropout begins.
+HWY_INLINE uint64_t FirstGroup(const AttentionShape& shape, size_t head, size_t query) {
+  return (uint64_t{head} * shape.T + query) * (round_up(shape.T, kDropoutGroup) / kDropoutGroup);
+}
+
+// Drops elements of the 64 at x, in place.
+HWY_INLINE void DropInPlace(const DropoutMask& mask, uint64_t group, float* HWY_RESTRICT x) {
+  for (size_t part = 0; part < kParts; ++part, x += kN) {
+    const DropoutVectors y =
+        mask.Apply(group, part, {hn::LoadU(d, x), hn::LoadU(d, x + 16), hn::LoadU(d, x + 32), hn::LoadU(d, x + 48)});
+    hn::StoreU(y.v0, d, x);
+    hn::StoreU(y.v1, d, x + 16);
+    hn::StoreU(y.v2, d, x + 32);
+    hn::StoreU(y.v3, d, x + 48);
+  }
+}
+
+}  // namespace quern::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // QUERN_KERNELS_ATTENTION_INL_H_

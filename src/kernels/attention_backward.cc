@@ -1,0 +1,162 @@
+#include <cmath>
+
+#include "kernels/attention.h"
+#include "kernels/attention_scratch.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention_backward.cc"
+#include "hwy/foreach_target.h"
+#include "kernels/attention-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quern::kernels::HWY_NAMESPACE {
+namespace {
+
+struct Head {
+  ConstRows q, k, v, out, dout;
+  Rows dq, dk, dv;
+  const float* logsumexp;
+  size_t index;
+  float scale;              // of the scores
+  const DropoutMask* mask;  // null without dropout
+};
+
+// The dot product of two rows in 16 virtual lanes.
+HWY_INLINE float Dot(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, size_t n) {
+  V16 sum = Set16(0.0f);
+  size_t k = 0;
+  for (; k + kVirtualLanes <= n; k += kVirtualLanes) sum = MulAdd16(Load16(a + k), Load16(b + k), sum);
+  if (k < n) sum = MulAdd16(LoadN16(a + k, n - k), LoadN16(b + k, n - k), sum);
+  return Sum16(sum);
+}
+
+// What turns a row of scores into probabilities, and of dP into dS.
+struct RowConstants {
+  float scale, logsumexp, delta;
+  const float* multipliers;  // of dropout, or null
+};
+
+// From scores s and dP to dropped P (in s) and dS (in dp), for the n keys that the row sees; then zeros for at
+// least 16.
+template <bool kDropout>
+HWY_INLINE void RowGradient(float* HWY_RESTRICT s, float* HWY_RESTRICT dp, size_t n, const RowConstants& row) {
+  const V16 scale = Set16(row.scale), shift = Set16(-row.logsumexp), centre = Set16(-(row.scale * row.delta));
+  const auto at = [&](size_t j, auto keep) HWY_ATTR {
+    const V16 p = Exp16(MulAdd16(scale, Load16(s + j), shift));
+    const V16 factor = kDropout ? Load16(row.multipliers + j) : Set16(1.0f);
+    const V16 dp_kept = kDropout ? Mul16(Load16(dp + j), factor) : Load16(dp + j);
+    Store16(keep(kDropout ? Mul16(p, factor) : p), s + j);
+    Store16(keep(Mul16(p, MulAdd16(scale, dp_kept, centre))), dp + j);
+  };
+  const size_t last = (n - 1) / kVirtualLanes * kVirtualLanes;
+  for (size_t j = 0; j < last; j += kVirtualLanes) at(j, [](const V16& x) HWY_ATTR { return x; });
+  at(last, [&](const V16& x) HWY_ATTR { return KeepFirst(x, n - last, 0.0f); });
+  Store16(Set16(0.0f), s + last + kVirtualLanes);
+  Store16(Set16(0.0f), dp + last + kVirtualLanes);
+}
+
+void GradientRows(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, const Block& block) {
+  for (size_t i = 0; i < block.queries; ++i) {
+    const size_t position = block.query + i, n = block.seen_before(i + 1);
+    float *s = scratch.p + i * BackwardScratch::kStride, *dp = scratch.ds + i * BackwardScratch::kStride;
+    RowConstants row = {head.scale, head.logsumexp[position], scratch.delta[position], nullptr};
+    if (head.mask == nullptr) {
+      RowGradient<false>(s, dp, n, row);
+    } else {
+      HWY_ALIGN float multipliers[BackwardScratch::kKeys];
+      std::fill(std::begin(multipliers), std::end(multipliers), 1.0f);
+      uint64_t group = FirstGroup(shape, head.index, position) + block.key / kDropoutGroup;
+      for (size_t j = 0; j < n; j += kDropoutGroup) DropInPlace(*head.mask, group++, multipliers + j);
+      row.multipliers = multipliers;
+      RowGradient<true>(s, dp, n, row);
+    }
+  }
+}
+
+void BackwardBlock(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, const Block& block) {
+  const size_t D = shape.head_dim, width = scratch.width;
+  const Rows p = {scratch.p, BackwardScratch::kStride}, ds = {scratch.ds, BackwardScratch::kStride};
+  const ConstRows q = {scratch.queries + block.query * width, width},
+                  dout = {scratch.dout + block.query * width, width};
+
+  MultiplyScores(block, D, q, {scratch.keys_transposed, BackwardScratch::kKeys}, p);
+  MultiplyScores(block, D, dout, {scratch.values_transposed, BackwardScratch::kKeys}, ds);
+  GradientRows(shape, head, scratch, block);
+  const bool first_queries = block.query == block.key;
+  MultiplyByColumns(block, D, p, dout, {scratch.dvalues, width}, !first_queries);
+  MultiplyByColumns(block, D, ds, q, {scratch.dkeys, width}, !first_queries);
+  MultiplyByRows(block, D, ds, {scratch.keys, width}, {scratch.dqueries + block.query * width, width}, block.key > 0);
+}
+
+void BackwardKeys(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, size_t key) {
+  const size_t D = shape.head_dim, width = scratch.width;
+  const size_t keys = std::min(BackwardScratch::kKeys, shape.T - key);
+  const ConstRows k = {head.k.row(key), head.k.stride}, v = {head.v.row(key), head.v.stride};
+  CopyPadded(k, keys, D, {scratch.keys, width});
+  CopyTransposed(k, keys, D, {scratch.keys_transposed, BackwardScratch::kKeys});
+  CopyTransposed(v, keys, D, {scratch.values_transposed, BackwardScratch::kKeys});
+  for (size_t query = key; query < shape.T; query += BackwardScratch::kQueries) {
+    const size_t queries = std::min(BackwardScratch::kQueries, shape.T - query);
+    BackwardBlock(shape, head, scratch, {query, queries, key, keys});
+  }
+  for (size_t j = 0; j < keys; ++j) {
+    CopyOut(scratch.dkeys + j * width, D, 1.0f, head.dk.row(key + j));
+    CopyOut(scratch.dvalues + j * width, D, 1.0f, head.dv.row(key + j));
+  }
+}
+
+void BackwardHead(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch) {
+  const size_t T = shape.T, D = shape.head_dim, width = scratch.width;
+  CopyPadded(head.q, T, D, {scratch.queries, width});
+  CopyPadded(head.dout, T, D, {scratch.dout, width});
+  for (size_t i = 0; i < T; ++i) scratch.delta[i] = Dot(head.dout.row(i), head.out.row(i), D);
+  for (size_t key = 0; key < T; key += BackwardScratch::kKeys) BackwardKeys(shape, head, scratch, key);
+  for (size_t i = 0; i < T; ++i) CopyOut(scratch.dqueries + i * width, D, 1.0f, head.dq.row(i));
+}
+
+}  // namespace
+
+void AttentionBackward(const AttentionShape& shape, const float* qkv, const float* out, const float* logsumexp,
+                       const float* dout, float* dqkv, const Dropout& dropout, size_t first_head, size_t last_head,
+                       float* memory) {
+  Carver carver(memory);
+  const BackwardScratch scratch(shape, carver);
+  const DropoutMask mask(dropout);
+  const size_t D = shape.head_dim, C = shape.heads * D;
+  for (size_t h = first_head; h < last_head; ++h) {
+    const float* q = qkv + h * D;
+    float* dq = dqkv + h * D;
+    BackwardHead(shape,
+                 {{q, shape.qkv_stride},
+                  {q + C, shape.qkv_stride},
+                  {q + 2 * C, shape.qkv_stride},
+                  {out + h * D, shape.out_stride},
+                  {dout + h * D, shape.out_stride},
+                  {dq, shape.qkv_stride},
+                  {dq + C, shape.qkv_stride},
+                  {dq + 2 * C, shape.qkv_stride},
+                  logsumexp + h * shape.T,
+                  h,
+                  ScoreScale(D),
+                  dropout.rate > 0.0f ? &mask : nullptr},
+                 scratch);
+  }
+}
+
+}  // namespace quern::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace quern::kernels {
+
+HWY_EXPORT(AttentionBackward);
+
+void attention_backward(const AttentionShape& shape, const float* qkv, const float* out, const float* logsumexp,
+                        const float* dout, float* dqkv, const Dropout& dropout, size_t first_head, size_t last_head,
+                        std::span<float> scratch) noexcept {
+  HWY_DYNAMIC_DISPATCH(AttentionBackward)
+  (shape, qkv, out, logsumexp, dout, dqkv, dropout, first_head, last_head, scratch.data());
+}
+
+}  // namespace quern::kernels
+#endif

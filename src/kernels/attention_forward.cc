@@ -1,0 +1,151 @@
+#include <cmath>
+
+#include "kernels/attention.h"
+#include "kernels/attention_scratch.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention_forward.cc"
+#include "hwy/foreach_target.h"
+#include "kernels/attention-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace quern::kernels::HWY_NAMESPACE {
+namespace {
+
+struct Head {
+  ConstRows q, k, v;
+  Rows out;
+  float* logsumexp;
+  size_t index;
+  float scale;              // of the scores
+  const DropoutMask* mask;  // null without dropout
+};
+
+// The largest of n >= 1 values. The order does not matter to a maximum, so four chains hide its latency.
+HWY_INLINE float MaxOf(const float* HWY_RESTRICT s, size_t n) {
+  const size_t last = (n - 1) / kVirtualLanes * kVirtualLanes;
+  V16 m0 = KeepFirst(Load16(s + last), n - last, -std::numeric_limits<float>::infinity());
+  V16 m1 = m0, m2 = m0, m3 = m0;
+  size_t j = 0;
+  for (; j + 4 * kVirtualLanes <= last; j += 4 * kVirtualLanes) {
+    m0 = Max16(m0, Load16(s + j));
+    m1 = Max16(m1, Load16(s + j + kVirtualLanes));
+    m2 = Max16(m2, Load16(s + j + 2 * kVirtualLanes));
+    m3 = Max16(m3, Load16(s + j + 3 * kVirtualLanes));
+  }
+  for (; j < last; j += kVirtualLanes) m0 = Max16(m0, Load16(s + j));
+  return MaxLane16(Max16(Max16(m0, m1), Max16(m2, m3)));
+}
+
+// s[j] = exp(scale * s[j] - shift) for j < n, then zeros for at least 16; returns the sum.
+HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float shift) {
+  const V16 scales = Set16(scale), shifts = Set16(-shift);
+  const size_t last = (n - 1) / kVirtualLanes * kVirtualLanes;
+  V16 sum = Set16(0.0f);
+  for (size_t j = 0; j < last; j += kVirtualLanes) {
+    const V16 p = Exp16(MulAdd16(scales, Load16(s + j), shifts));
+    Store16(p, s + j);
+    sum = Add16(sum, p);
+  }
+  const V16 p = KeepFirst(Exp16(MulAdd16(scales, Load16(s + last), shifts)), n - last, 0.0f);
+  Store16(p, s + last);
+  Store16(Set16(0.0f), s + last + kVirtualLanes);
+  return Sum16(Add16(sum, p));
+}
+
+// Scores to probabilities times their sum, which goes to logsumexp and scratch.factor.
+void SoftmaxRows(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch, size_t query,
+                 size_t queries) {
+  for (size_t i = 0; i < queries; ++i) {
+    float* s = scratch.scores + i * scratch.score_stride;
+    const size_t n = query + i + 1;
+    const float shift = head.scale * MaxOf(s, n);
+    const float sum = ExpRow(s, n, head.scale, shift);
+    head.logsumexp[query + i] = shift + static_cast<float>(std::log(static_cast<double>(sum)));
+    scratch.factor[i] = 1.0f / sum;
+    if (head.mask == nullptr) continue;
+    uint64_t group = FirstGroup(shape, head.index, query + i);
+    for (size_t j = 0; j < n; j += kDropoutGroup) DropInPlace(*head.mask, group++, s + j);
+  }
+}
+
+void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch, size_t query) {
+  const size_t D = shape.head_dim;
+  const size_t queries = std::min(ForwardScratch::kQueries, shape.T - query);
+  const size_t keys = query + queries;
+  const Rows out = {scratch.out, scratch.width};
+  const auto block_at = [&](size_t key) {
+    return Block{query, queries, key, std::min(ForwardScratch::kKeys, keys - key)};
+  };
+  const auto scores_at = [&](size_t key) { return Rows{scratch.scores + key, scratch.score_stride}; };
+
+  for (size_t key = 0; key < keys; key += ForwardScratch::kKeys) {
+    MultiplyScores(block_at(key), D, {head.q.row(query), head.q.stride},
+                   {scratch.keys + key * D, ForwardScratch::kKeys}, scores_at(key));
+  }
+  SoftmaxRows(shape, head, scratch, query, queries);
+  for (size_t key = 0; key < keys; key += ForwardScratch::kKeys) {
+    MultiplyByRows(block_at(key), D, scores_at(key), {scratch.values + key * scratch.width, scratch.width}, out,
+                   key > 0);
+  }
+  for (size_t i = 0; i < queries; ++i) CopyOut(out.row(i), D, scratch.factor[i], head.out.row(query + i));
+}
+
+void ForwardHead(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch) {
+  for (size_t key = 0; key < shape.T; key += ForwardScratch::kKeys) {
+    const size_t keys = std::min(ForwardScratch::kKeys, shape.T - key);
+    CopyTransposed({head.k.row(key), head.k.stride}, keys, shape.head_dim,
+                   {scratch.keys + key * shape.head_dim, ForwardScratch::kKeys});
+  }
+  CopyPadded(head.v, shape.T, shape.head_dim, {scratch.values, scratch.width});
+  for (size_t query = 0; query < shape.T; query += ForwardScratch::kQueries) {
+    ForwardBlock(shape, head, scratch, query);
+  }
+}
+
+}  // namespace
+
+void AttentionForward(const AttentionShape& shape, const float* qkv, float* out, float* logsumexp,
+                      const Dropout& dropout, size_t first_head, size_t last_head, float* memory) {
+  Carver carver(memory);
+  const ForwardScratch scratch(shape, carver);
+  const DropoutMask mask(dropout);
+  const size_t D = shape.head_dim, C = shape.heads * D;
+  for (size_t h = first_head; h < last_head; ++h) {
+    const float* q = qkv + h * D;
+    ForwardHead(shape,
+                {{q, shape.qkv_stride},
+                 {q + C, shape.qkv_stride},
+                 {q + 2 * C, shape.qkv_stride},
+                 {out + h * D, shape.out_stride},
+                 logsumexp + h * shape.T,
+                 h,
+                 ScoreScale(D),
+                 dropout.rate > 0.0f ? &mask : nullptr},
+                scratch);
+  }
+}
+
+}  // namespace quern::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace quern::kernels {
+
+HWY_EXPORT(AttentionForward);
+
+size_t attention_scratch(const AttentionShape& shape) noexcept {
+  Carver forward, backward;
+  ForwardScratch(shape, forward);
+  BackwardScratch(shape, backward);
+  return std::max(forward.used(), backward.used());
+}
+
+void attention_forward(const AttentionShape& shape, const float* qkv, float* out, float* logsumexp,
+                       const Dropout& dropout, size_t first_head, size_t last_head, std::span<float> scratch) noexcept {
+  HWY_DYNAMIC_DISPATCH(AttentionForward)
+  (shape, qkv, out, logsumexp, dropout, first_head, last_head, scratch.data());
+}
+
+}  // namespace quern::kernels
+#endif

@@ -1,0 +1,208 @@
+// What the queue does when one thread, or two that take turns, use it. Many threads: bounded_queue_stress_test.cc.
+#include "core/bounded_queue.h"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/error.h"
+#include "support/watchdog.h"
+
+namespace quern {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(BoundedQueue, ItemsComeOutInTheOrderTheyWentIn) {
+  BoundedQueue<int> queue(8);
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(queue.try_push(i));
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(queue.try_pop(), i);
+}
+
+TEST(BoundedQueue, RefusesWhenFullAndWhenEmpty) {
+  for (const size_t capacity : {1, 2, 4, 256}) {
+    BoundedQueue<size_t> queue(capacity);
+    EXPECT_EQ(queue.capacity(), capacity);
+    EXPECT_EQ(queue.try_pop(), std::nullopt);
+    for (size_t i = 0; i < capacity; ++i) {
+      EXPECT_EQ(queue.size(), i);
+      EXPECT_TRUE(queue.try_push(i));
+    }
+    EXPECT_FALSE(queue.try_push(99));
+    EXPECT_EQ(queue.size(), capacity);
+    EXPECT_EQ(queue.try_pop(), size_t{0});
+    EXPECT_TRUE(queue.try_push(100));
+    EXPECT_FALSE(queue.try_push(101));
+  }
+}
+
+// A cell must not be filled again before it was emptied: at every fill level, over many laps.
+TEST(BoundedQueue, WrapsAroundManyTimes) {
+  for (const size_t capacity : {1, 2, 4, 8}) {
+    for (size_t level = 1; level <= capacity; ++level) {
+      BoundedQueue<size_t> queue(capacity);
+      for (size_t i = 0; i < level; ++i) EXPECT_TRUE(queue.try_push(i));
+      for (size_t i = 0; i < 1000; ++i) {
+        EXPECT_TRUE(level < capacity || !queue.try_push(0)) << "pushed into a full queue";
+        EXPECT_EQ(queue.try_pop(), i);
+        EXPECT_TRUE(queue.try_push(i + level));
+      }
+      EXPECT_EQ(queue.size(), level);
+    }
+  }
+}
+
+TEST(BoundedQueue, CapacityMustBeAPowerOfTwo) {
+  for (const size_t capacity :
+       {size_t{0}, size_t{3}, size_t{6}, size_t{100}, size_t{257}, size_t{1} << 31, ~size_t{0}}) {
+    EXPECT_THROW(BoundedQueue<int>{capacity}, Error) << capacity;
+  }
+  try {
+    BoundedQueue<int> queue(100);
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "[queue] capacity: expected a power of two from 1 to 1073741824, found 100");
+  }
+}
+
+TEST(BoundedQueue, ClosedQueueRefusesAndDrains) {
+  BoundedQueue<int> queue(4);
+  EXPECT_TRUE(queue.push(1));
+  EXPECT_TRUE(queue.push(2));
+  EXPECT_FALSE(queue.closed());
+  queue.close();
+  queue.close();
+  EXPECT_TRUE(queue.closed());
+  EXPECT_EQ(queue.size(), 2u);
+  EXPECT_FALSE(queue.push(3));
+  EXPECT_FALSE(queue.try_push(3));
+  EXPECT_EQ(queue.pop(), 1);
+  EXPECT_FALSE(queue.try_push(3)) << "room, but closed";
+  EXPECT_EQ(queue.try_pop(), 2);
+  EXPECT_EQ(queue.pop(), std::nullopt);
+  EXPECT_EQ(queue.try_pop(), std::nullopt);
+  EXPECT_FALSE(queue.push(3));
+}
+
+TEST(BoundedQueue, ClosedAtAnyFillLevelAndLap) {
+  for (const size_t capacity : {1, 2, 4}) {
+    for (size_t before = 0; before < 3 * capacity; ++before) {
+      for (size_t level = 0; level <= capacity; ++level) {
+        BoundedQueue<size_t> queue(capacity);
+        for (size_t i = 0; i < before; ++i) EXPECT_TRUE(queue.push(i) && queue.pop());
+        for (size_t i = 0; i < level; ++i) EXPECT_TRUE(queue.push(i));
+        queue.close();
+        EXPECT_FALSE(queue.push(9));
+        for (size_t i = 0; i < level; ++i) EXPECT_EQ(queue.pop(), i);
+        EXPECT_FALSE(queue.try_push(9));
+        EXPECT_EQ(queue.pop(), std::nullopt);
+      }
+    }
+  }
+}
+
+TEST(BoundedQueue, MoveOnlyItemsAreKeptByTheCallerWhenRefused) {
+  BoundedQueue<std::unique_ptr<int>> queue(1);
+  auto first = std::make_unique<int>(1), second = std::make_unique<int>(2);
+  EXPECT_TRUE(queue.try_push(std::move(first)));
+  EXPECT_EQ(first, nullptr);  // NOLINT: moved from only on success
+  EXPECT_FALSE(queue.try_push(std::move(second)));
+  ASSERT_NE(second, nullptr);  // NOLINT
+  queue.close();
+  EXPECT_FALSE(queue.push(std::move(second)));
+  ASSERT_NE(second, nullptr);  // NOLINT
+  EXPECT_EQ(**queue.pop(), 1);
+}
+
+TEST(BoundedQueue, LargeAndOveralignedItems) {
+  struct alignas(128) Item {
+    double values[40];
+  };
+  BoundedQueue<Item> queue(2);
+  Item item{};
+  item.values[39] = 3.5;
+  EXPECT_TRUE(queue.try_push(item));
+  EXPECT_EQ(queue.try_pop()->values[39], 3.5);
+}
+
+TEST(BoundedQueue, DestroysEachItemOnceAndWhatIsLeft) {
+  const auto counter = std::make_shared<int>(0);
+  {
+    BoundedQueue<std::shared_ptr<int>> queue(8);
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(queue.push(counter));
+    EXPECT_EQ(counter.use_count(), 6);
+    EXPECT_NE(queue.pop(), std::nullopt);
+    EXPECT_EQ(counter.use_count(), 5);
+    queue.close();
+  }
+  EXPECT_EQ(counter.use_count(), 1);
+}
+
+// Long enough for the other thread to be past its spins and asleep; if it is not, the test still holds.
+void let_sleep() { std::this_thread::sleep_for(milliseconds(20)); }
+
+TEST(BoundedQueue, SleepingConsumerIsWokenByAPush) {
+  const test::Watchdog watchdog("BoundedQueue.SleepingConsumerIsWokenByAPush");
+  BoundedQueue<int> queue(4);
+  std::optional<int> found;
+  std::jthread consumer([&] { found = queue.pop(); });
+  let_sleep();
+  EXPECT_TRUE(queue.try_push(7));
+  consumer.join();
+  EXPECT_EQ(found, 7);
+}
+
+TEST(BoundedQueue, SleepingProducerIsWokenByAPop) {
+  const test::Watchdog watchdog("BoundedQueue.SleepingProducerIsWokenByAPop");
+  BoundedQueue<int> queue(1);
+  EXPECT_TRUE(queue.push(1));
+  bool pushed = false;
+  std::jthread producer([&] { pushed = queue.push(2); });
+  let_sleep();
+  EXPECT_EQ(queue.try_pop(), 1);
+  producer.join();
+  EXPECT_TRUE(pushed);
+  EXPECT_EQ(queue.pop(), 2);
+}
+
+TEST(BoundedQueue, CloseWakesEverySleeper) {
+  const test::Watchdog watchdog("BoundedQueue.CloseWakesEverySleeper");
+  BoundedQueue<int> empty(2), full(1);
+  EXPECT_TRUE(full.push(0));
+  std::atomic<int> ended{0};
+  std::vector<std::jthread> sleepers;
+  for (int i = 0; i < 4; ++i) {
+    sleepers.emplace_back([&] { ended += empty.pop() == std::nullopt; });
+    sleepers.emplace_back([&] { ended += !full.push(1); });
+  }
+  let_sleep();
+  EXPECT_EQ(ended, 0);
+  empty.close();
+  full.close();
+  sleepers.clear();
+  EXPECT_EQ(ended, 8);
+  EXPECT_EQ(full.pop(), 0);
+}
+
+// Waiting must not burn the core: what a sleeper uses is measured, not assumed.
+TEST(BoundedQueue, WaitingThreadsSleep) {
+  const test::Watchdog watchdog("BoundedQueue.WaitingThreadsSleep");
+  BoundedQueue<int> queue(2);
+  timespec used{};
+  std::jthread consumer([&] {
+    EXPECT_EQ(queue.pop(), std::nullopt);
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  });
+  std::this_thread::sleep_for(milliseconds(300));
+  queue.close();
+  consumer.join();
+  EXPECT_LT(static_cast<double>(used.tv_sec) + 1e-9 * static_cast<double>(used.tv_nsec), 0.1);
+}
+
+}  // namespace
+}  // namespace quern
