@@ -111,7 +111,8 @@ void report(Context& context, const std::string& name, const std::vector<const Q
 
 void bench_pairs(Context& context, size_t pairs) {
   const std::string name = "queue/" + std::to_string(pairs) + "x" + std::to_string(pairs);
-  const uint64_t items = context.quick() ? 8000 : 400000;  // a multiple of 4; about 40 ms, 100 times a thread's start
+  const uint64_t items =
+      context.quick() ? 8000 : 200000;  // a multiple of 4; 10 ms and more, against 0.2 to start threads
   const std::vector<const QueuePeer*> queues = contenders(context);
   std::vector<uint64_t> sums(queues.size());
   std::vector<std::function<void()>> runs;

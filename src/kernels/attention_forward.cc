@@ -53,19 +53,25 @@ HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float shif
   return Sum16(Add16(sum, p));
 }
 
-// Scores to probabilities times their sum, which goes to logsumexp and scratch.factor.
+void DropRow(const AttentionShape& shape, const Head& head, float* p, size_t query) {
+  uint64_t group = FirstGroup(shape, head.index, query);
+  for (size_t j = 0; j <= query; j += kDropoutGroup) DropInPlace(*head.mask, group++, p + j);
+}
+
+// Scores to probabilities times their sum, which goes to scratch.sum. Three loops: within one, no row waits for
+// another, and the processor overlaps them; a single loop would wait for each row's maximum, then its exponentials,
+// then its log.
 void SoftmaxRows(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch, size_t query,
                  size_t queries) {
+  const Rows scores = {scratch.scores, scratch.score_stride};
+  float* shift = head.logsumexp + query;
+  for (size_t i = 0; i < queries; ++i) shift[i] = head.scale * MaxOf(scores.row(i), query + i + 1);
   for (size_t i = 0; i < queries; ++i) {
-    float* s = scratch.scores + i * scratch.score_stride;
-    const size_t n = query + i + 1;
-    const float shift = head.scale * MaxOf(s, n);
-    const float sum = ExpRow(s, n, head.scale, shift);
-    head.logsumexp[query + i] = shift + static_cast<float>(std::log(static_cast<double>(sum)));
-    scratch.factor[i] = 1.0f / sum;
-    if (head.mask == nullptr) continue;
-    uint64_t group = FirstGroup(shape, head.index, query + i);
-    for (size_t j = 0; j < n; j += kDropoutGroup) DropInPlace(*head.mask, group++, s + j);
+    scratch.sum[i] = ExpRow(scores.row(i), query + i + 1, head.scale, shift[i]);
+    if (head.mask != nullptr) DropRow(shape, head, scores.row(i), query + i);
+  }
+  for (size_t i = 0; i < queries; ++i) {
+    head.logsumexp[query + i] = shift[i] + static_cast<float>(std::log(static_cast<double>(scratch.sum[i])));
   }
 }
 
@@ -88,7 +94,7 @@ void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardSc
     MultiplyByRows(block_at(key), D, scores_at(key), {scratch.values + key * scratch.width, scratch.width}, out,
                    key > 0);
   }
-  for (size_t i = 0; i < queries; ++i) CopyOut(out.row(i), D, scratch.factor[i], head.out.row(query + i));
+  for (size_t i = 0; i < queries; ++i) CopyOut(out.row(i), D, 1.0f / scratch.sum[i], head.out.row(query + i));
 }
 
 void ForwardHead(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch) {

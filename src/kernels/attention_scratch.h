@@ -44,7 +44,7 @@ struct ForwardScratch {
         values(carver.take(shape.T * width)),
         scores(carver.take(kQueries * score_stride)),
         out(carver.take(kQueries * width)),
-        factor(carver.take(kQueries)) {}
+        sum(carver.take(kQueries)) {}
 
   size_t width;         // floats in a padded row of a head
   size_t score_stride;  // T by whole groups and a line: an odd number of lines, so that rows do not share cache sets
@@ -52,7 +52,7 @@ struct ForwardScratch {
   float* values;        // (T, width)
   float* scores;        // (kQueries, score_stride)
   float* out;           // (kQueries, width), not yet divided by the sum
-  float* factor;        // (kQueries), what `out` is multiplied by
+  float* sum;           // (kQueries), of a row's exponentials
 };
 
 // One head, backward.

@@ -130,17 +130,27 @@ TEST(BoundedQueue, LargeAndOveralignedItems) {
   EXPECT_EQ(queue.try_pop()->values[39], 3.5);
 }
 
+// Counts the objects that exist, moved-from ones included.
+struct Counted {
+  explicit Counted(int& objects) : alive(&objects) { ++*alive; }
+  Counted(Counted&& other) noexcept : alive(other.alive) { ++*alive; }
+  ~Counted() { --*alive; }
+  int* alive;
+};
+
 TEST(BoundedQueue, DestroysEachItemOnceAndWhatIsLeft) {
-  const auto counter = std::make_shared<int>(0);
+  int alive = 0;
   {
-    BoundedQueue<std::shared_ptr<int>> queue(8);
-    for (int i = 0; i < 5; ++i) EXPECT_TRUE(queue.push(counter));
-    EXPECT_EQ(counter.use_count(), 6);
-    EXPECT_NE(queue.pop(), std::nullopt);
-    EXPECT_EQ(counter.use_count(), 5);
+    BoundedQueue<Counted> queue(8);
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(queue.push(Counted(alive)));
+    EXPECT_EQ(alive, 5);
+    EXPECT_TRUE(queue.pop().has_value());
+    EXPECT_EQ(alive, 4);
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(queue.push(Counted(alive)) && queue.pop());
+    EXPECT_EQ(alive, 4);
     queue.close();
   }
-  EXPECT_EQ(counter.use_count(), 1);
+  EXPECT_EQ(alive, 0);
 }
 
 // Long enough for the other thread to be past its spins and asleep; if it is not, the test still holds.
@@ -187,6 +197,71 @@ TEST(BoundedQueue, CloseWakesEverySleeper) {
   sleepers.clear();
   EXPECT_EQ(ended, 8);
   EXPECT_EQ(full.pop(), 0);
+}
+
+// An item whose move stops half-way until it is let go: the queue between two steps of a push or a pop.
+struct Stopping {
+  struct Gate {
+    std::atomic<bool> shut{false}, reached{false};
+    void pass() noexcept {
+      if (shut) reached = true;
+      while (shut) std::this_thread::yield();
+    }
+    void wait_until_reached() const {
+      while (!reached) std::this_thread::yield();
+    }
+  };
+  explicit Stopping(Gate& gate) : gate(&gate) {}
+  Stopping(Stopping&& other) noexcept : gate(other.gate) { gate->pass(); }
+  Gate* gate;
+};
+
+// The push has taken its position and will report success, so the consumer may not leave although the queue is closed
+// and has nothing to give yet.
+TEST(BoundedQueue, CloseInTheMiddleOfAPushDoesNotLoseTheItem) {
+  const test::Watchdog watchdog("BoundedQueue.CloseInTheMiddleOfAPushDoesNotLoseTheItem");
+  BoundedQueue<Stopping> queue(2);
+  Stopping::Gate gate;
+  gate.shut = true;
+  std::atomic<bool> accepted{false}, delivered{false}, left{false};
+  std::jthread producer([&] { accepted = queue.push(Stopping(gate)); });
+  gate.wait_until_reached();
+  queue.close();
+  std::jthread consumer([&] {
+    delivered = queue.pop().has_value();
+    left = true;
+  });
+  let_sleep();
+  EXPECT_FALSE(left);
+  EXPECT_FALSE(queue.try_pop().has_value());
+  gate.shut = false;
+  producer.join();
+  consumer.join();
+  EXPECT_TRUE(accepted);
+  EXPECT_TRUE(delivered);
+  EXPECT_FALSE(queue.pop().has_value());
+}
+
+TEST(BoundedQueue, CellIsNotFilledAgainInTheMiddleOfAPop) {
+  const test::Watchdog watchdog("BoundedQueue.CellIsNotFilledAgainInTheMiddleOfAPop");
+  BoundedQueue<Stopping> queue(1);
+  Stopping::Gate first, second;
+  EXPECT_TRUE(queue.push(Stopping(first)));
+  first.shut = true;
+  std::optional<Stopping> found;
+  std::jthread consumer([&] { found.emplace(*queue.pop()); });
+  first.wait_until_reached();
+  EXPECT_FALSE(queue.try_push(Stopping(second)));
+  std::atomic<bool> pushed{false};
+  std::jthread producer([&] { pushed = queue.push(Stopping(second)); });
+  let_sleep();
+  EXPECT_FALSE(pushed);
+  first.shut = false;
+  consumer.join();
+  producer.join();
+  EXPECT_TRUE(pushed);
+  EXPECT_EQ(found->gate, &first);
+  EXPECT_EQ(queue.pop()->gate, &second);
 }
 
 // Waiting must not burn the core: what a sleeper uses is measured, not assumed.
