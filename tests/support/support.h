@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +73,7 @@ class Placed {
 inline ::testing::AssertionResult same_bits(std::span<const float> expected, std::span<const float> found) {
   if (expected.size() != found.size()) return ::testing::AssertionFailure() << "sizes differ";
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (std::memcmp(&expected[i], &found[i], sizeof(float)) != 0) {
+    if (std::bit_cast<uint32_t>(expected[i]) != std::bit_cast<uint32_t>(found[i])) {
       return ::testing::AssertionFailure() << "element " << i << ": expected " << expected[i] << ", found " << found[i];
     }
   }
