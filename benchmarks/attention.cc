@@ -8,6 +8,7 @@
 
 #include "benchmarks/attention_reference.h"
 #include "benchmarks/workloads.h"
+#include "core/aligned_buffer.h"
 #include "kernels/gemm.h"
 
 namespace quern::bench {
@@ -18,11 +19,13 @@ using kernels::Layout;
 
 constexpr size_t kHeads = 6, kHeadDim = 64, kWidth = kHeads * kHeadDim;
 
-std::vector<float> normal(size_t n, unsigned seed) {
+using Floats = AlignedBuffer<float>;  // as in a run
+
+Floats normal(size_t n, unsigned seed) {
   std::mt19937 generator(seed);
   std::normal_distribution<float> distribution;
-  std::vector<float> values(n);
-  for (float& value : values) value = distribution(generator);
+  Floats values(n);
+  for (float& value : values.span()) value = distribution(generator);
   return values;
 }
 
@@ -30,7 +33,7 @@ std::vector<float> normal(size_t n, unsigned seed) {
 struct Tensors {
   explicit Tensors(size_t T)
       : qkv(normal(T * 3 * kWidth, 1)), dout(normal(T * kWidth, 2)), out(T * kWidth), dqkv(T * 3 * kWidth) {}
-  std::vector<float> qkv, dout, out, dqkv;
+  Floats qkv, dout, out, dqkv;
 };
 
 class Tiled {
@@ -42,17 +45,17 @@ class Tiled {
         scratch_(kernels::attention_scratch(shape_)) {}
 
   void forward() {
-    kernels::attention_forward(shape_, t.qkv.data(), t.out.data(), logsumexp_.data(), {}, 0, kHeads, scratch_);
+    kernels::attention_forward(shape_, t.qkv.data(), t.out.data(), logsumexp_.data(), {}, 0, kHeads, scratch_.span());
   }
   void backward() {
     kernels::attention_backward(shape_, t.qkv.data(), t.out.data(), logsumexp_.data(), t.dout.data(), t.dqkv.data(), {},
-                                0, kHeads, scratch_);
+                                0, kHeads, scratch_.span());
   }
   Tensors t;
 
  private:
   AttentionShape shape_;
-  std::vector<float> logsumexp_, scratch_;
+  Floats logsumexp_, scratch_;
 };
 
 // Keeps the probabilities of every head from forward to backward, as a plain implementation does.
@@ -93,15 +96,15 @@ class FullMatrix {
   void multiply(Layout layout, Size size, kernels::Operand a, kernels::Operand b, float* c, size_t c_stride) {
     kernels::gemm(
         {.layout = layout, .M = size.M, .N = size.N, .K = size.K, .a = a, .b = b, .c = c, .c_stride = c_stride},
-        scratch_);
+        scratch_.span());
   }
 
   size_t T_;
-  std::vector<float> p_, dp_, scratch_;
+  Floats p_, dp_, scratch_;
 };
 
 // The largest difference, in units of 1 + |expected|.
-double difference(const std::vector<float>& expected, const std::vector<float>& found) {
+double difference(const Floats& expected, const Floats& found) {
   double worst = 0.0;
   for (size_t i = 0; i < expected.size(); ++i) {
     const double e = static_cast<double>(expected[i]), error = std::abs(static_cast<double>(found[i]) - e);

@@ -97,6 +97,8 @@ class Problem {
     }
     return worst;
   }
+  // A chain of K roundings of sums of up to K products that are below 1.
+  double tolerance() const { return 1e-4 + 1e-7 * static_cast<double>(shape_.K); }
   double gflop() const {
     return 2e-9 * static_cast<double>(shape_.M) * static_cast<double>(shape_.N) * static_cast<double>(shape_.K);
   }
@@ -121,7 +123,7 @@ void bench_gemm(Context& context) {
     Problem problem(shape);
     problem.clear();
     problem.ours();
-    if (!(problem.error() < 1e-3)) context.wrong_answer(name, fmt::format("error {}", problem.error()));
+    if (!(problem.error() < problem.tolerance())) context.wrong_answer(name, fmt::format("error {}", problem.error()));
     std::vector<std::function<void()>> functions = {[&] { problem.ours(); }};
     if (context.peers() != nullptr) functions.push_back([&] { problem.theirs(*context.peers()); });
     const std::vector<double> seconds = best_times(context, functions, 0.3, 7);

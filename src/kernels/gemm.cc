@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kMaxDepth = 768;
 
 // Tiles of rows whose A is packed together, so that whole cache lines of A^T are read.
-constexpr size_t kGroupRows = 4 * kTileRows;
+constexpr size_t kGroupRows = 8 * kTileRows;
 
 constexpr size_t kScratchA = kGroupRows * kMaxDepth;
 constexpr size_t kScratchB = kGemmScratch - kScratchA;

@@ -50,7 +50,7 @@ struct Gemm {
 };
 
 // Floats of scratch that any gemm() call needs; one scratch per thread.
-inline constexpr size_t kGemmScratch = size_t{288} << 10;
+inline constexpr size_t kGemmScratch = size_t{320} << 10;
 
 // Computes C. C must not overlap A, B or the bias. Any alignment, any thread, no allocation. K = 0 gives 0 (or C).
 // scratch.size() >= kGemmScratch.
