@@ -30,13 +30,13 @@ struct LayernormBackward {
   const float* weight;  // (C)
   const float* dout;    // (rows, C)
   LayernormStats stats;
-  float* dx;  // (rows, C) += gradient with respect to x, on top of the residual gradient that is there
+  float* dx;       // (rows, C) += gradient with respect to x, on top of the residual gradient that is there
   float* dweight;  // (C) += , rows added in order
   float* dbias;    // (C) +=
 };
 
-// `dx` may be `dout` only if the caller wants dout + gradient; other arrays must not overlap. dweight and dbias are sums
-// over rows in increasing order, so cutting the rows between threads needs a fixed order; cutting calls by rows in
+// `dx` may be `dout` only if the caller wants dout + gradient; other arrays must not overlap. dweight and dbias are
+// sums over rows in increasing order, so cutting the rows between threads needs a fixed order; cutting calls by rows in
 // order gives the same bits as one call.
 void layernorm_backward(const LayernormBackward& args, size_t rows, size_t C) noexcept;
 

@@ -157,7 +157,7 @@ HWY_INLINE float MaxLane16(const V16& x) {
 
 // e^x within 2 ulp; 0 below -87.3, clamped to e^88.72 above, NaN stays NaN.
 // x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P of degree 4 fitted at Chebyshev nodes (relative error
-// 8e-9). Adding 1.5 * 2^23 rounds to an integer whose bits stay in the low mantissa, which becomes the exponent.
+// 1e-8). Adding 1.5 * 2^23 rounds to an integer whose bits stay in the low mantissa, which becomes the exponent.
 HWY_INLINE V Exp(V x) {
   const V lowest = hn::Set(d, -87.3f);
   const V magic = hn::Set(d, 12582912.0f);

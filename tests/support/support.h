@@ -82,7 +82,8 @@ inline ::testing::AssertionResult same_bits(std::span<const float> expected, std
 
 // |expected - found| <= tolerance * max(1, |expected|) for every element.
 template <typename Expected>
-::testing::AssertionResult close(const std::vector<Expected>& expected, std::span<const float> found, double tolerance) {
+::testing::AssertionResult close(const std::vector<Expected>& expected, std::span<const float> found,
+                                 double tolerance) {
   if (expected.size() != found.size()) return ::testing::AssertionFailure() << "sizes differ";
   for (size_t i = 0; i < expected.size(); ++i) {
     const double e = static_cast<double>(expected[i]);
