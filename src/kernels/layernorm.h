@@ -7,16 +7,14 @@ namespace quern::kernels {
 
 inline constexpr float kLayernormEpsilon = 1e-5f;
 
-// From this many features on, mean and variance take two passes over the row; below it one (Welford).
-inline constexpr size_t kTwoPassFeatures = 128;
-
 // The per-row results that backward needs.
 struct LayernormStats {
   float* mean;        // (rows)
   float* reciprocal;  // (rows): 1 / sqrt(variance + epsilon)
 };
 
-// out (rows, C) = (x - mean) * reciprocal * weight + bias, row by row. Overwrites out and stats. `out` may be `x`.
+// out (rows, C) = (x - mean) * reciprocal * weight + bias, row by row: the mean first, then the variance around it, each
+// summed in 16 virtual lanes. Overwrites out and stats. `out` may be `x`.
 // Rows are independent. Any alignment, any thread, no allocation. C >= 1.
 void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormStats stats,
                        size_t rows, size_t C) noexcept;
