@@ -25,6 +25,7 @@ struct Rows {
   float* data;
   size_t stride;
   float* row(size_t i) const { return data + i * stride; }
+  Rows from(size_t i) const { return {row(i), stride}; }
 };
 struct ConstRows {
   const float* data;
@@ -32,6 +33,7 @@ struct ConstRows {
   ConstRows(const float* first, size_t floats) : data(first), stride(floats) {}
   ConstRows(const Rows& rows) : data(rows.data), stride(rows.stride) {}
   const float* row(size_t i) const { return data + i * stride; }
+  ConstRows from(size_t i) const { return {row(i), stride}; }
 };
 
 HWY_INLINE float ScoreScale(size_t head_dim) {
@@ -101,13 +103,19 @@ HWY_INLINE V16 KeepFirst(const V16& x, size_t n, float fill) {
   return r;
 }
 
-// dst (rows, cols) = src, with zeros up to dst.stride, which is a multiple of 16.
-HWY_INLINE void CopyPadded(ConstRows src, size_t rows, size_t cols, Rows dst) {
+// src (rows, cols) such that its rows can be read by whole vectors: itself if possible, else a copy with zeros at the
+// end of each row, made in `copy`, whose stride is a multiple of 16. A copy also where all rows fall on the same lines
+// of the cache because they are whole pages apart (5 to 10 % faster with 16 heads of 64; without need, 2 to 5 %
+// slower).
+HWY_INLINE ConstRows Padded(ConstRows src, size_t rows, size_t cols, Rows copy) {
+  constexpr size_t kPage = 4096 / sizeof(float);
+  if (cols % kLine == 0 && src.stride % kPage != 0) return src;
   for (size_t i = 0; i < rows; ++i) {
     size_t k = 0;
-    for (; k + kVirtualLanes <= cols; k += kVirtualLanes) Store16(Load16(src.row(i) + k), dst.row(i) + k);
-    if (k < cols) Store16(LoadN16(src.row(i) + k, cols - k), dst.row(i) + k);
+    for (; k + kVirtualLanes <= cols; k += kVirtualLanes) Store16(Load16(src.row(i) + k), copy.row(i) + k);
+    if (k < cols) Store16(LoadN16(src.row(i) + k, cols - k), copy.row(i) + k);
   }
+  return copy;
 }
 
 // dst (cols, width) = the transpose of src (rows, cols), with zeros up to a whole line: width is dst.stride.

@@ -73,11 +73,12 @@ void GradientRows(const AttentionShape& shape, const Head& head, const BackwardS
   }
 }
 
-void BackwardBlock(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, const Block& block) {
+// Adds one block's part to the gradients; k is the rows of its keys.
+void BackwardBlock(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, ConstRows k,
+                   const Block& block) {
   const size_t D = shape.head_dim, width = scratch.width;
   const Rows p = {scratch.p, BackwardScratch::kStride}, ds = {scratch.ds, BackwardScratch::kStride};
-  const ConstRows q = {scratch.queries + block.query * width, width},
-                  dout = {scratch.dout + block.query * width, width};
+  const ConstRows q = head.q.from(block.query), dout = head.dout.from(block.query);
 
   MultiplyScores(block, D, q, {scratch.keys_transposed, BackwardScratch::kKeys}, p);
   MultiplyScores(block, D, dout, {scratch.values_transposed, BackwardScratch::kKeys}, ds);
@@ -85,19 +86,18 @@ void BackwardBlock(const AttentionShape& shape, const Head& head, const Backward
   const bool first_queries = block.query == block.key;
   MultiplyByColumns(block, D, p, dout, {scratch.dvalues, width}, !first_queries);
   MultiplyByColumns(block, D, ds, q, {scratch.dkeys, width}, !first_queries);
-  MultiplyByRows(block, D, ds, {scratch.keys, width}, {scratch.dqueries + block.query * width, width}, block.key > 0);
+  MultiplyByRows(block, D, ds, k, {scratch.dqueries + block.query * width, width}, block.key > 0);
 }
 
 void BackwardKeys(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, size_t key) {
   const size_t D = shape.head_dim, width = scratch.width;
   const size_t keys = std::min(BackwardScratch::kKeys, shape.T - key);
-  const ConstRows k = {head.k.row(key), head.k.stride}, v = {head.v.row(key), head.v.stride};
-  CopyPadded(k, keys, D, {scratch.keys, width});
+  const ConstRows k = Padded(head.k.from(key), keys, D, {scratch.keys, width});
   CopyTransposed(k, keys, D, {scratch.keys_transposed, BackwardScratch::kKeys});
-  CopyTransposed(v, keys, D, {scratch.values_transposed, BackwardScratch::kKeys});
+  CopyTransposed(head.v.from(key), keys, D, {scratch.values_transposed, BackwardScratch::kKeys});
   for (size_t query = key; query < shape.T; query += BackwardScratch::kQueries) {
     const size_t queries = std::min(BackwardScratch::kQueries, shape.T - query);
-    BackwardBlock(shape, head, scratch, {query, queries, key, keys});
+    BackwardBlock(shape, head, scratch, k, {query, queries, key, keys});
   }
   for (size_t j = 0; j < keys; ++j) {
     CopyOut(scratch.dkeys + j * width, D, 1.0f, head.dk.row(key + j));
@@ -105,10 +105,10 @@ void BackwardKeys(const AttentionShape& shape, const Head& head, const BackwardS
   }
 }
 
-void BackwardHead(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch) {
+void BackwardHead(const AttentionShape& shape, Head head, const BackwardScratch& scratch) {
   const size_t T = shape.T, D = shape.head_dim, width = scratch.width;
-  CopyPadded(head.q, T, D, {scratch.queries, width});
-  CopyPadded(head.dout, T, D, {scratch.dout, width});
+  head.q = Padded(head.q, T, D, {scratch.queries, width});
+  head.dout = Padded(head.dout, T, D, {scratch.dout, width});
   for (size_t i = 0; i < T; ++i) scratch.delta[i] = Dot(head.dout.row(i), head.out.row(i), D);
   for (size_t key = 0; key < T; key += BackwardScratch::kKeys) BackwardKeys(shape, head, scratch, key);
   for (size_t i = 0; i < T; ++i) CopyOut(scratch.dqueries + i * width, D, 1.0f, head.dq.row(i));

@@ -86,24 +86,23 @@ void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardSc
   const auto scores_at = [&](size_t key) { return Rows{scratch.scores + key, scratch.score_stride}; };
 
   for (size_t key = 0; key < keys; key += ForwardScratch::kKeys) {
-    MultiplyScores(block_at(key), D, {head.q.row(query), head.q.stride},
-                   {scratch.keys + key * D, ForwardScratch::kKeys}, scores_at(key));
+    MultiplyScores(block_at(key), D, head.q.from(query), {scratch.keys + key * D, ForwardScratch::kKeys},
+                   scores_at(key));
   }
   SoftmaxRows(shape, head, scratch, query, queries);
   for (size_t key = 0; key < keys; key += ForwardScratch::kKeys) {
-    MultiplyByRows(block_at(key), D, scores_at(key), {scratch.values + key * scratch.width, scratch.width}, out,
-                   key > 0);
+    MultiplyByRows(block_at(key), D, scores_at(key), head.v.from(key), out, key > 0);
   }
   for (size_t i = 0; i < queries; ++i) CopyOut(out.row(i), D, 1.0f / scratch.sum[i], head.out.row(query + i));
 }
 
-void ForwardHead(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch) {
+void ForwardHead(const AttentionShape& shape, Head head, const ForwardScratch& scratch) {
   for (size_t key = 0; key < shape.T; key += ForwardScratch::kKeys) {
     const size_t keys = std::min(ForwardScratch::kKeys, shape.T - key);
-    CopyTransposed({head.k.row(key), head.k.stride}, keys, shape.head_dim,
+    CopyTransposed(head.k.from(key), keys, shape.head_dim,
                    {scratch.keys + key * shape.head_dim, ForwardScratch::kKeys});
   }
-  CopyPadded(head.v, shape.T, shape.head_dim, {scratch.values, scratch.width});
+  head.v = Padded(head.v, shape.T, shape.head_dim, {scratch.values, scratch.width});
   for (size_t query = 0; query < shape.T; query += ForwardScratch::kQueries) {
     ForwardBlock(shape, head, scratch, query);
   }
