@@ -1,3 +1,4 @@
+#include <cassert>
 #include <cmath>
 
 #include "kernels/attention.h"
@@ -154,6 +155,7 @@ HWY_EXPORT(AttentionBackward);
 void attention_backward(const AttentionShape& shape, const float* qkv, const float* out, const float* logsumexp,
                         const float* dout, float* dqkv, const Dropout& dropout, size_t first_head, size_t last_head,
                         std::span<float> scratch) noexcept {
+  assert(shape.head_dim <= kMaxHeadDim && scratch.size() >= attention_scratch(shape));
   HWY_DYNAMIC_DISPATCH(AttentionBackward)
   (shape, qkv, out, logsumexp, dout, dqkv, dropout, first_head, last_head, scratch.data());
 }
