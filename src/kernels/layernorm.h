@@ -13,9 +13,9 @@ struct LayernormStats {
   float* reciprocal;  // (rows): 1 / sqrt(variance + epsilon)
 };
 
-// out (rows, C) = (x - mean) * reciprocal * weight + bias, row by row: the mean first, then the variance around it, each
-// summed in 16 virtual lanes. Overwrites out and stats. `out` may be `x`.
-// Rows are independent. Any alignment, any thread, no allocation. C >= 1.
+// out (rows, C) = (x - mean) * reciprocal * weight + bias, row by row: the mean first, then the variance around it,
+// each summed in 16 virtual lanes. Overwrites out and stats. `out` may be `x`. Rows are independent. Any alignment, any
+// thread, no allocation. C >= 1.
 void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormStats stats,
                        size_t rows, size_t C) noexcept;
 
