@@ -1,0 +1,27 @@
+// The unit of work: a few sequences that one worker takes through forward and backward.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quern {
+
+struct MicroBatch {
+  const int32_t* tokens = nullptr;   // (sequences, T)
+  const int32_t* targets = nullptr;  // (sequences, T), kernels::kIgnoreTarget for none
+  size_t sequences = 0;
+  size_t T = 0;
+  // What the dropout masks of the first sequence are drawn for; the others follow it.
+  uint64_t seed = 0;
+  uint32_t step = 0;
+  uint32_t first_sequence = 0;  // counted over the whole step, accumulation rounds included
+};
+
+// About this many tokens make a micro-batch: enough rows for GEMM, few enough for the caches.
+inline constexpr size_t kMicroBatchTokens = 256;
+
+inline constexpr size_t sequences_per_micro_batch(size_t T) {
+  return T >= kMicroBatchTokens ? 1 : kMicroBatchTokens / T;
+}
+
+}  // namespace quern

@@ -1,0 +1,41 @@
+#include "nn/model_config.h"
+
+#include "core/error.h"
+#include "kernels/attention.h"
+
+namespace quern {
+namespace {
+
+constexpr size_t kMostLayers = 1024;
+constexpr size_t kMostWidth = 1 << 16;
+constexpr size_t kMostContext = 1 << 20;
+constexpr size_t kMostVocabulary = 1 << 24;
+
+void check_range(const char* field, size_t value, size_t most) {
+  if (value < 1 || value > most) throw Error("[model] {}: expected 1 to {}, found {}", field, most, value);
+}
+
+}  // namespace
+
+void check(const ModelConfig& config) {
+  check_range("layers", config.layers, kMostLayers);
+  check_range("width", config.width, kMostWidth);
+  check_range("heads", config.heads, config.width);
+  check_range("context", config.context, kMostContext);
+  check_range("vocabulary", config.vocabulary, kMostVocabulary);
+  if (config.width % config.heads != 0) {
+    throw Error("[model] width: expected a multiple of heads ({}), found {}", config.heads, config.width);
+  }
+  check_range("width / heads", config.head_dim(), kernels::kMaxHeadDim);
+  if (!(config.dropout >= 0.0f && config.dropout < 1.0f)) {
+    throw Error("[model] dropout: expected 0 or more and below 1, found {}", config.dropout);
+  }
+}
+
+double training_flops_per_token(const ModelConfig& config, size_t T) {
+  const double C = static_cast<double>(config.width), layers = static_cast<double>(config.layers);
+  const double in_products = 12.0 * layers * C * C + static_cast<double>(config.vocabulary) * C;
+  return 6.0 * in_products + 6.0 * layers * C * static_cast<double>(T);
+}
+
+}  // namespace quern

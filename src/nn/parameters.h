@@ -1,0 +1,69 @@
+// Where every parameter of a model lies: one buffer, tensors one after the other, with Hugging Face GPT-2 names and
+// layouts. Weights, gradient and moments share the layout.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/model_config.h"
+
+namespace quern {
+
+struct TensorInfo {
+  std::string name;           // "h.0.attn.c_attn.weight"
+  std::vector<size_t> shape;  // as Hugging Face stores it; linear weights are (in, out)
+  size_t offset = 0;          // floats from the start of the buffer; 64-byte aligned
+  size_t size = 0;            // floats
+  bool decay = false;         // weight decay is for matrices only
+};
+
+// Offsets of what belongs together.
+struct LinearSlots {
+  size_t weight, bias;
+  size_t in, out;
+};
+struct NormSlots {
+  size_t weight, bias;
+};
+struct BlockSlots {
+  NormSlots norm1;
+  LinearSlots qkv;      // (C, 3C)
+  LinearSlots project;  // (C, C)
+  NormSlots norm2;
+  LinearSlots expand;    // (C, 4C)
+  LinearSlots contract;  // (4C, C)
+};
+
+class ParameterLayout {
+ public:
+  explicit ParameterLayout(const ModelConfig& config);
+
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  size_t size() const { return size_; }                      // floats of a buffer, with the gaps that alignment leaves
+  size_t count() const { return count_; }                    // parameters
+  size_t token_table() const { return token_table_; }        // (V, C), tied with the output projection
+  size_t position_table() const { return position_table_; }  // (T, C)
+  const std::vector<BlockSlots>& blocks() const { return blocks_; }
+  NormSlots final_norm() const { return final_norm_; }
+
+ private:
+  size_t add(std::string name, std::vector<size_t> shape);
+  LinearSlots add_linear(const std::string& name, size_t in, size_t out);
+  NormSlots add_norm(const std::string& name, size_t width);
+
+  std::vector<TensorInfo> tensors_;
+  size_t size_ = 0, count_ = 0;
+  size_t token_table_, position_table_;
+  std::vector<BlockSlots> blocks_;
+  NormSlots final_norm_;
+};
+
+// Fills `weights` (layout.size()) as GPT-2 is initialised: normal with deviation 0.02, projections back into the
+// residual stream with 0.02 / sqrt(2 layers), norms 1 and biases 0. Each tensor draws from its own stream, so the
+// values depend on the seed and the tensor alone.
+void initialise(const ParameterLayout& layout, size_t layers, uint64_t seed, std::span<float> weights);
+
+}  // namespace quern

@@ -1,0 +1,62 @@
+// A model's weights, with packed copies of the matrices where many micro-batches will use them.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "nn/linear.h"
+#include "nn/parameters.h"
+
+namespace quern {
+
+struct Norm {
+  const float* weight;
+  const float* bias;
+};
+
+struct BlockWeights {
+  Norm norm1;
+  Linear qkv, project;
+  Norm norm2;
+  Linear expand, contract;
+};
+
+class Weights {
+ public:
+  // Zero weights. `packed` keeps each matrix twice more in the order GEMM reads it: worth it when several micro-batches
+  // share a step, because packing is then paid once and not per micro-batch. The bits of results do not depend on it.
+  Weights(const ParameterLayout& layout, bool packed);
+
+  std::span<float> values() { return values_.span(); }
+  std::span<const float> values() const { return values_.span(); }
+
+  // Call after the values changed, and after select_target().
+  void repack();
+
+  BlockWeights block(size_t layer) const;
+  Norm final_norm() const { return norm(layout_->final_norm()); }
+  const float* token_table() const { return values_.data() + layout_->token_table(); }
+  const float* position_table() const { return values_.data() + layout_->position_table(); }
+  // The token table packed for logits and for their gradient; null when not packed.
+  const float* packed_output() const { return packed_.empty() ? nullptr : packed_.data() + output_.forward; }
+  const float* packed_output_backward() const { return packed_.empty() ? nullptr : packed_.data() + output_.backward; }
+
+ private:
+  struct Place {
+    size_t forward, backward;  // offsets in packed_
+  };
+  Norm norm(const NormSlots& slots) const;
+  Linear linear(const LinearSlots& slots, const Place* place) const;
+  Place reserve(size_t in, size_t out);
+
+  const ParameterLayout* layout_;
+  AlignedBuffer<float> values_;
+  AlignedBuffer<float> packed_;
+  size_t packed_size_ = 0;
+  std::vector<Place> places_;  // four per block
+  Place output_{};
+};
+
+}  // namespace quern

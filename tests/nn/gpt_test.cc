@@ -1,0 +1,213 @@
+#include "nn/gpt.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "kernels/cross_entropy.h"
+#include "nn/gpt_twin.h"
+#include "support/support.h"
+
+namespace quern {
+namespace {
+
+constexpr size_t kT = 11, kSequences = 3;
+
+ModelConfig small_config(float dropout = 0.0f) {
+  return {.layers = 2, .heads = 3, .width = 24, .context = 13, .vocabulary = 29, .dropout = dropout};
+}
+
+struct Data {
+  Data() {
+    std::mt19937 random(5);
+    for (size_t i = 0; i < kSequences * kT; ++i) {
+      tokens.push_back(static_cast<int32_t>(random() % 29));
+      targets.push_back(static_cast<int32_t>(random() % 29));
+    }
+    targets[4] = kernels::kIgnoreTarget;
+  }
+  MicroBatch batch(size_t first = 0, size_t count = kSequences) const {
+    return {.tokens = tokens.data() + first * kT,
+            .targets = targets.data() + first * kT,
+            .sequences = count,
+            .T = kT,
+            .seed = 42,
+            .step = 7,
+            .first_sequence = static_cast<uint32_t>(20 + first)};
+  }
+  std::vector<int32_t> tokens, targets;
+};
+
+// Weights large enough that every gradient is.
+void fill(Gpt& model) {
+  model.initialise(3);
+  const std::vector<float> noise = test::normal(model.weights().values().size(), 9, 0.25f);
+  for (size_t i = 0; i < noise.size(); ++i) model.weights().values()[i] += noise[i];
+  model.weights().repack();
+}
+
+struct Result {
+  double loss;
+  std::vector<float> gradient;
+  bool operator==(const Result&) const = default;
+};
+
+// Forward and backward of the sequences, `at_once` of them per micro-batch.
+Result run(const Gpt& model, const Data& data, size_t at_once = kSequences, float scale = 1.0f) {
+  Gradient gradient(model.layout());
+  Workspace work(model.config(), kSequences, true);
+  double loss = 0;
+  for (size_t s = 0; s < kSequences; s += at_once) {
+    loss += model.forward_backward(data.batch(s, std::min(at_once, kSequences - s)), scale, gradient, work);
+  }
+  gradient.join();
+  return {loss, {gradient.values().begin(), gradient.values().end()}};
+}
+
+class GptGradient : public ::testing::TestWithParam<float> {};
+
+// Every tensor, its first and last elements and some between, against central differences of the twin.
+TEST_P(GptGradient, MatchesFiniteDifferencesOfTheDoublePrecisionTwin) {
+  Gpt model(small_config(GetParam()), false);
+  fill(model);
+  const Data data;
+  std::vector<double> parameters(model.weights().values().begin(), model.weights().values().end());
+  const twin::GptTwin reference(model.config(), parameters, GetParam());
+  std::vector<std::pair<size_t, double>> slopes;
+  for (const TensorInfo& tensor : model.layout().tensors()) {
+    const size_t stride = std::max<size_t>(1, tensor.size / 12);
+    for (size_t e = 0; e < tensor.size; e += stride) {
+      const size_t i = tensor.offset + (e + stride > tensor.size ? tensor.size - 1 : e);
+      slopes.emplace_back(i, test::derivative([&] { return reference.loss(data.batch()); }, parameters[i]));
+    }
+  }
+  test::for_each_target([&](const kernels::Target&) {
+    const Result found = run(model, data);
+    EXPECT_NEAR(found.loss, reference.loss(data.batch()), 1e-3);
+    for (const auto& [i, slope] : slopes) {
+      ASSERT_NEAR(found.gradient[i], slope, 2e-4 * std::max(1.0, std::abs(slope))) << "parameter " << i;
+    }
+  });
+}
+INSTANTIATE_TEST_SUITE_P(Dropout, GptGradient, ::testing::Values(0.0f, 0.2f));
+
+// Promise I3: sequences taken one by one, by twos or at once give the same bits.
+TEST(Gpt, CutIntoMicroBatchesGivesTheSameBits) {
+  Gpt model(small_config(0.1f), false);
+  fill(model);
+  const Data data;
+  test::for_each_target([&](const kernels::Target&) {
+    const Result whole = run(model, data);
+    for (const size_t at_once : {1, 2}) {
+      const Result cut = run(model, data, at_once);
+      EXPECT_TRUE(test::same_bits(whole.gradient, cut.gradient)) << at_once << " at once";
+      EXPECT_NEAR(whole.loss, cut.loss, 1e-9);
+    }
+  });
+}
+
+TEST(Gpt, PackedWeightsGiveTheSameBits) {
+  test::for_each_target([](const kernels::Target&) {
+    const Data data;
+    Gpt plain(small_config(0.1f), false), packed(small_config(0.1f), true);
+    fill(plain);
+    fill(packed);
+    EXPECT_EQ(run(plain, data), run(packed, data));
+  });
+}
+
+TEST(Gpt, SameOnEveryTargetWithFusedMultiplyAdd) {
+  const Data data;
+  std::vector<Result> results;
+  test::for_each_target([&](const kernels::Target& target) {
+    Gpt model(small_config(0.1f), true);
+    fill(model);
+    if (target.fma) results.push_back(run(model, data));
+  });
+  for (const Result& result : results) EXPECT_EQ(result, results.front());
+}
+
+TEST(Gpt, LossAloneIsTheLossWithoutDropout) {
+  Gpt model(small_config(0.0f), false);
+  fill(model);
+  const Data data;
+  Workspace work(model.config(), kSequences, false);
+  EXPECT_EQ(model.loss(data.batch(), work), run(model, data).loss);
+}
+
+TEST(Gpt, ScaleMultipliesTheGradient) {
+  Gpt model(small_config(), false);
+  fill(model);
+  const Data data;
+  const Result one = run(model, data), quarter = run(model, data, kSequences, 0.25f);
+  EXPECT_EQ(one.loss, quarter.loss);
+  for (size_t i = 0; i < one.gradient.size(); ++i) ASSERT_EQ(quarter.gradient[i], 0.25f * one.gradient[i]) << i;
+}
+
+TEST(Gpt, InitialisedAsGpt2) {
+  const ModelConfig config{.layers = 3, .heads = 2, .width = 64, .context = 40, .vocabulary = 300};
+  Gpt model(config, false);
+  model.initialise(1);
+  for (const TensorInfo& tensor : model.layout().tensors()) {
+    const std::span<const float> values = std::as_const(model).weights().values().subspan(tensor.offset, tensor.size);
+    double sum = 0, squares = 0;
+    for (const float x : values) {
+      sum += x;
+      squares += static_cast<double>(x) * x;
+    }
+    const double n = static_cast<double>(tensor.size), deviation = std::sqrt(squares / n);
+    const bool projection = tensor.name.ends_with("c_proj.weight");
+    if (tensor.decay) {
+      EXPECT_NEAR(deviation, projection ? 0.02 / std::sqrt(6.0) : 0.02, 0.001) << tensor.name;
+      EXPECT_NEAR(sum / n, 0.0, 5 * 0.02 / std::sqrt(n)) << tensor.name;
+    } else {
+      for (const float x : values) ASSERT_EQ(x, tensor.name.ends_with("weight") ? 1.0f : 0.0f) << tensor.name;
+    }
+  }
+  Gpt other(config, false);
+  other.initialise(2);
+  EXPECT_NE(other.weights().values()[0], model.weights().values()[0]);
+}
+
+TEST(ParameterLayout, HasHuggingFaceNamesShapesAndGpt2Size) {
+  const ParameterLayout layout({.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50257});
+  EXPECT_EQ(layout.count(), 124439808u);
+  EXPECT_EQ(layout.tensors().size(), 2 + 12 * 12 + 2);
+  const auto find = [&](const std::string& name) {
+    return std::find_if(layout.tensors().begin(), layout.tensors().end(),
+                        [&](const TensorInfo& tensor) { return tensor.name == name; });
+  };
+  ASSERT_NE(find("h.11.attn.c_attn.weight"), layout.tensors().end());
+  EXPECT_EQ(find("h.11.attn.c_attn.weight")->shape, (std::vector<size_t>{768, 2304}));
+  EXPECT_EQ(find("wte.weight")->shape, (std::vector<size_t>{50257, 768}));
+  size_t end = 0;
+  for (const TensorInfo& tensor : layout.tensors()) {
+    EXPECT_GE(tensor.offset, end);
+    EXPECT_EQ(tensor.offset % 16, 0u);
+    end = tensor.offset + tensor.size;
+  }
+  EXPECT_LE(end, layout.size());
+}
+
+TEST(ModelConfig, ImpossibleSizesAreErrorsThatNameTheField) {
+  const auto message = [](ModelConfig config) -> std::string {
+    try {
+      check(config);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message({}), "");
+  EXPECT_NE(message({.layers = 0}).find("layers"), std::string::npos);
+  EXPECT_NE(message({.heads = 3, .width = 128}).find("width"), std::string::npos);
+  EXPECT_NE(message({.heads = 1, .width = 1024}).find("width / heads"), std::string::npos);
+  EXPECT_NE(message({.vocabulary = 0}).find("vocabulary"), std::string::npos);
+  EXPECT_NE(message({.dropout = 1.0f}).find("dropout"), std::string::npos);
+  EXPECT_NE(message({.context = size_t{1} << 40}).find("context"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quern
