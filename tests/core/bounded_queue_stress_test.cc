@@ -68,7 +68,7 @@ void expect_exactly_once(size_t capacity, uint32_t producers, uint32_t consumers
 
 TEST(BoundedQueueStress, TenMillionItemsExactlyOnceWith8ProducersAnd8Consumers) {
   const test::Watchdog watchdog("10 million items", std::chrono::seconds(300));
-  expect_exactly_once(256, 8, 8, 10000000 / 8 / kScale);
+  expect_exactly_once(256, 8, 8, 10000000 / 8);
 }
 
 // Small queues are full or empty most of the time: nearly every call waits, and laps follow each other at once.

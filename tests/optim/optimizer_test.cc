@@ -1,0 +1,86 @@
+#include "optim/optimizer.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "support/support.h"
+
+namespace quern {
+namespace {
+
+const ModelConfig kConfig{.layers = 1, .heads = 2, .width = 16, .context = 8, .vocabulary = 5000};
+
+TEST(Optimizer, SegmentsCoverEveryParameterOnce) {
+  const ParameterLayout layout(kConfig);
+  std::vector<int> covered(layout.size(), 0);
+  for (const Segment& segment : cut_into_segments(layout)) {
+    EXPECT_LE(segment.size, kSegmentFloats);
+    for (size_t i = 0; i < segment.size; ++i) ++covered[segment.offset + i];
+  }
+  for (const TensorInfo& tensor : layout.tensors()) {
+    for (size_t i = 0; i < tensor.size; ++i) ASSERT_EQ(covered[tensor.offset + i], 1) << tensor.name << " " << i;
+  }
+}
+
+// The formula in double precision, with decay on matrices only and the gradient clipped by its global norm.
+TEST(Optimizer, FollowsTheFormulaOverSeveralSteps) {
+  const ParameterLayout layout(kConfig);
+  const OptimizerOptions options{.weight_decay = 0.3f, .clip = 2.0f};
+  Optimizer optimizer(layout, options);
+  std::vector<float> weights = test::normal(layout.size(), 1), gradient(layout.size());
+  std::vector<double> p(weights.begin(), weights.end()), m(layout.size()), v(layout.size());
+  for (uint64_t step = 1; step <= 5; ++step) {
+    double squares = 0;
+    for (const TensorInfo& tensor : layout.tensors()) {
+      const std::vector<float> values = test::normal(tensor.size, static_cast<unsigned>(step), 0.01f);
+      for (size_t i = 0; i < tensor.size; ++i) {
+        gradient[tensor.offset + i] = values[i];
+        squares += static_cast<double>(values[i]) * values[i];
+      }
+    }
+    const UpdateReport report = optimizer.update(weights, gradient, 1e-2, step);
+    EXPECT_TRUE(report.finite);
+    EXPECT_NEAR(report.gradient_norm, std::sqrt(squares), 1e-5 * std::sqrt(squares));
+    const double clip = std::min(1.0, 2.0 / std::sqrt(squares)), t = static_cast<double>(step);
+    ASSERT_LT(clip, 1.0) << "the test must clip";
+    for (const TensorInfo& tensor : layout.tensors()) {
+      for (size_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) {
+        const double g = gradient[i] * clip;
+        m[i] = 0.9 * m[i] + 0.1 * g;
+        v[i] = 0.95 * v[i] + 0.05 * g * g;
+        const double root = std::sqrt(v[i] / (1 - std::pow(0.95, t))) + 1e-8;
+        p[i] -= 1e-2 * (m[i] / (1 - std::pow(0.9, t)) / root + (tensor.shape.size() > 1 ? 0.3 : 0.0) * p[i]);
+      }
+    }
+  }
+  for (const TensorInfo& tensor : layout.tensors()) {
+    for (size_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) ASSERT_NEAR(weights[i], p[i], 2e-5) << i;
+  }
+}
+
+TEST(Optimizer, AGradientThatIsNotFiniteChangesNothing) {
+  const ParameterLayout layout(kConfig);
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    Optimizer optimizer(layout, {});
+    std::vector<float> weights = test::normal(layout.size(), 1), gradient = test::normal(layout.size(), 2);
+    const std::vector<float> before = weights;
+    gradient[layout.tensors().back().offset] = bad;
+    EXPECT_FALSE(optimizer.update(weights, gradient, 1e-2, 1).finite);
+    EXPECT_TRUE(test::same_bits(before, weights));
+    for (const float x : optimizer.m()) ASSERT_EQ(x, 0.0f);
+  }
+}
+
+TEST(Optimizer, NoLimitMeansNoClipping) {
+  const ParameterLayout layout(kConfig);
+  std::vector<float> gradient = test::normal(layout.size(), 2, 10.0f);
+  std::vector<float> small = test::normal(layout.size(), 1), large = small;
+  Optimizer limited(layout, {.clip = 1e9f}), unlimited(layout, {.clip = 0.0f});
+  limited.update(small, gradient, 1e-3, 1);
+  unlimited.update(large, gradient, 1e-3, 1);
+  EXPECT_TRUE(test::same_bits(small, large));
+}
+
+}  // namespace
+}  // namespace quern
