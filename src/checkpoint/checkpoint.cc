@@ -1,0 +1,189 @@
+#include "checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+#include "checkpoint/folder.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+namespace quern::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using safetensors::Dtype;
+using safetensors::Stamp;
+using safetensors::Tensor;
+
+constexpr const char* kModel = "model.safetensors";
+constexpr const char* kOptimizer = "optimizer.safetensors";
+constexpr const char* kConfig = "config.json";
+constexpr const char* kState = "state.json";
+constexpr size_t kMaxStateBytes = 1 << 20;
+
+void append(std::vector<Tensor>& tensors, std::span<const TensorRef> refs, std::string_view suffix) {
+  for (const TensorRef& ref : refs) {
+    tensors.push_back({ref.name + std::string(suffix), Dtype::kF32, ref.shape, std::as_bytes(ref.values)});
+  }
+}
+
+Stamp write_tensors(const fs::path& path, std::span<const Tensor> tensors) {
+  FileWriter file(path);
+  const Stamp stamp = safetensors::write(file, tensors, {{"format", "pt"}});  // transformers asks for this key
+  file.close();
+  return stamp;
+}
+
+Stamp write_text(const fs::path& path, std::string_view text) {
+  FileWriter file(path);
+  file.write(text);
+  file.close();
+  Sha256 hash;
+  hash.update(std::as_bytes(std::span(text)));
+  return {text.size(), hash.finish()};
+}
+
+std::string describe(const std::vector<size_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
+
+// A file whose size is right is read once, for its digest; the form is checked by safetensors::File.
+safetensors::File open_checked(const fs::path& folder, const StateFile& state, const char* name) {
+  const fs::path path = folder / name;
+  const auto stamp = state.files.find(name);
+  if (stamp == state.files.end()) {
+    throw Error("[checkpoint] {}: expected files to name {}, found no entry", (folder / kState).native(), name);
+  }
+  {
+    const MappedFile file(path);
+    if (file.bytes().size() != stamp->second.bytes) {
+      throw Error("[checkpoint] {}: expected {} bytes, found {}", path.native(), stamp->second.bytes,
+                  file.bytes().size());
+    }
+    file.expect_sequential();
+    Sha256 hash;
+    hash.update(file.bytes());
+    if (const Sha256Digest found = hash.finish(); found != stamp->second.sha256) {
+      throw Error("[checkpoint] {}: expected SHA-256 {}, found {}: the file was changed", path.native(),
+                  to_hex(stamp->second.sha256), to_hex(found));
+    }
+  }
+  return safetensors::File(path);
+}
+
+// The one of the two that is needed must be there, and must not have a tensor that nobody asked for.
+void check_same(const fs::path& path, const safetensors::File& file, std::span<const Tensor> wanted) {
+  for (const Tensor& tensor : wanted) {
+    const Tensor* found = file.find(tensor.name);
+    if (found == nullptr) {
+      throw Error("[checkpoint] {}: holds another model: expected tensor {} of shape {}, found none of that name",
+                  path.native(), in_quotes(tensor.name), describe(tensor.shape));
+    }
+    if (found->shape != tensor.shape || found->dtype != tensor.dtype) {
+      throw Error("[checkpoint] {}: holds another model: tensor {}: expected {} {}, found {} {}", path.native(),
+                  in_quotes(tensor.name), dtype_name(tensor.dtype), describe(tensor.shape), dtype_name(found->dtype),
+                  describe(found->shape));
+    }
+  }
+  if (file.tensors().size() == wanted.size()) return;
+  for (const Tensor& tensor : file.tensors()) {
+    const bool known =
+        std::any_of(wanted.begin(), wanted.end(), [&](const Tensor& w) { return w.name == tensor.name; });
+    if (!known) {
+      throw Error("[checkpoint] {}: holds another model: expected {} tensors, found {}, among them {}", path.native(),
+                  wanted.size(), file.tensors().size(), in_quotes(tensor.name));
+    }
+  }
+}
+
+void copy_all(const safetensors::File& file, std::span<const TensorRef> refs, std::string_view suffix) {
+  for (const TensorRef& ref : refs) {
+    const Tensor* tensor = file.find(ref.name + std::string(suffix));
+    assert(tensor != nullptr && tensor->bytes.size() == ref.values.size_bytes());
+    if (!ref.values.empty()) std::memcpy(ref.values.data(), tensor->bytes.data(), tensor->bytes.size());
+  }
+}
+
+std::string hash_by_name(std::vector<std::pair<std::string_view, std::span<const std::byte>>> tensors) {
+  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  Sha256 hash;
+  for (const auto& [name, bytes] : tensors) hash.update(bytes);
+  return to_hex(hash.finish());
+}
+
+}  // namespace
+
+fs::path save(const fs::path& folder, const Tensors& tensors, const State& state, const HfConfig& config) {
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) throw Error("[checkpoint] {}: cannot create: {}", folder.native(), code.message());
+  remove_leftovers(folder);
+
+  std::vector<Tensor> weights;
+  std::vector<Tensor> moments;
+  append(weights, tensors.weights, "");
+  append(moments, tensors.m, ".m");
+  append(moments, tensors.v, ".v");
+
+  const fs::path path = folder / directory_name(state.step);
+  AtomicDirectory directory(path);
+  const fs::path& to = directory.temporary();
+  StateFile file{state, {}};
+  file.files[kModel] = write_tensors(to / kModel, weights);
+  file.files[kOptimizer] = write_tensors(to / kOptimizer, moments);
+  file.files[kConfig] = write_text(to / kConfig, to_json(config));
+  write_text(to / kState, to_json(file));
+  directory.commit();
+  return path;
+}
+
+StateFile read_state(const fs::path& folder) {
+  const fs::path path = folder / kState;
+  StateFile file = parse_state(read_file(path, kMaxStateBytes), path.native());
+  const std::optional<uint64_t> step = step_of(folder);
+  if (step && *step != file.state.step) {
+    throw Error("[checkpoint] {}: step: expected {}, as the directory is named, found {}", path.native(), *step,
+                file.state.step);
+  }
+  return file;
+}
+
+Checkpoint::Checkpoint(fs::path path, Parts parts) : Checkpoint(path, parts, read_state(path)) {}
+
+Checkpoint::Checkpoint(fs::path path, Parts parts, const StateFile& file)
+    : path_(std::move(path)), state_(file.state), model_(open_checked(path_, file, kModel)) {
+  if (parts == Parts::kAll) optimizer_.emplace(open_checked(path_, file, kOptimizer));
+}
+
+void Checkpoint::load(const Tensors& tensors) const {
+  std::vector<Tensor> weights;
+  append(weights, tensors.weights, "");
+  check_same(path_ / kModel, model_, weights);
+  const bool with_moments = !tensors.m.empty() || !tensors.v.empty();
+  assert(!with_moments || optimizer_);
+  if (with_moments) {
+    std::vector<Tensor> moments;
+    append(moments, tensors.m, ".m");
+    append(moments, tensors.v, ".v");
+    check_same(path_ / kOptimizer, *optimizer_, moments);
+  }
+  copy_all(model_, tensors.weights, "");
+  if (!with_moments) return;
+  copy_all(*optimizer_, tensors.m, ".m");
+  copy_all(*optimizer_, tensors.v, ".v");
+}
+
+std::string weights_hash(std::span<const TensorRef> weights) {
+  std::vector<std::pair<std::string_view, std::span<const std::byte>>> tensors;
+  for (const TensorRef& ref : weights) tensors.emplace_back(ref.name, std::as_bytes(ref.values));
+  return hash_by_name(std::move(tensors));
+}
+
+std::string weights_hash(const safetensors::File& model) {
+  std::vector<std::pair<std::string_view, std::span<const std::byte>>> tensors;
+  for (const Tensor& tensor : model.tensors()) tensors.emplace_back(tensor.name, tensor.bytes);
+  return hash_by_name(std::move(tensors));
+}
+
+}  // namespace quern::checkpoint

@@ -1,0 +1,22 @@
+// config.json: what Hugging Face `transformers` needs to know to open model.safetensors.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace quern::checkpoint {
+
+struct HfConfig {
+  size_t layers = 0;
+  size_t heads = 0;
+  size_t width = 0;
+  size_t context = 0;
+  size_t vocabulary = 0;
+  double dropout = 0.0;
+  double layer_norm_epsilon = 1e-5;
+};
+
+// A GPT2LMHeadModel with tied embeddings and the tanh form of GELU.
+std::string to_json(const HfConfig& config);
+
+}  // namespace quern::checkpoint

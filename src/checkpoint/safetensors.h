@@ -1,0 +1,81 @@
+// safetensors: named tensors in one file, as Hugging Face's library of that name reads and writes them.
+//
+//   8 bytes    length N of the header, little endian
+//   N bytes    JSON: {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0,
+//   24]}} the rest   the values, little endian, row after row; data_offsets count from its first byte
+//
+// The values of all tensors fill the rest without overlap or hole.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/files.h"
+#include "core/mapped_file.h"
+#include "core/sha256.h"
+
+namespace quern::safetensors {
+
+enum class Dtype : uint8_t { kBool, kU8, kI8, kI16, kU16, kF16, kBF16, kI32, kU32, kF32, kF64, kI64, kU64 };
+
+std::string_view dtype_name(Dtype dtype) noexcept;  // as in the file: "F32"
+size_t dtype_bytes(Dtype dtype) noexcept;
+
+// A tensor whose values belong to someone else: the caller of write(), or the file it was read from.
+struct Tensor {
+  std::string name;
+  Dtype dtype = Dtype::kF32;
+  std::vector<size_t> shape;  // empty: a single value
+  std::span<const std::byte> bytes;
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+inline constexpr size_t kMaxHeader = 100'000'000;  // also the limit of the Hugging Face library
+inline constexpr size_t kMaxRank = 32;
+
+// What went through write(), to compare the file with later.
+struct Stamp {
+  uint64_t bytes = 0;
+  Sha256Digest sha256 = {};
+  bool operator==(const Stamp&) const = default;
+};
+
+// Writes a whole file into `file` (not closed), tensors in the order given. The values go from the caller's memory to
+// the system without another copy. Names must differ and fit their bytes, in UTF-8; the first byte of the values lies
+// at a multiple of 64, so that fp32 tensors can be used where they are mapped.
+Stamp write(FileWriter& file, std::span<const Tensor> tensors, const Metadata& metadata = {});
+
+struct Contents {
+  Metadata metadata;
+  std::vector<Tensor> tensors;  // in the order of their values
+};
+
+// Everything about `file` is checked before it returns: the header's length and form, every dtype, shape and offset,
+// and that the values fill the file. `name` is for messages. The tensors refer to `file`. Memory: in proportion to the
+// header. Error says place, expected and found.
+Contents parse(std::span<const std::byte> file, std::string_view name);
+
+// A mapped file and its tensors. Move-only; the tensors' bytes live as long as it does.
+class File {
+ public:
+  explicit File(const std::filesystem::path& path);
+
+  const Metadata& metadata() const noexcept { return contents_.metadata; }
+  std::span<const Tensor> tensors() const noexcept { return contents_.tensors; }
+  const Tensor* find(std::string_view name) const noexcept;  // null when there is none; logarithmic
+  std::span<const std::byte> bytes() const noexcept { return mapping_.bytes(); }
+
+ private:
+  MappedFile mapping_;
+  Contents contents_;
+  std::vector<uint32_t> by_name_;
+};
+
+}  // namespace quern::safetensors

@@ -1,0 +1,32 @@
+// The JSON of a safetensors file.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/safetensors.h"
+
+namespace quern::safetensors {
+
+// One entry as it stands in the header; nothing is known yet about the offsets.
+struct Entry {
+  std::string name;
+  Dtype dtype = Dtype::kF32;
+  std::vector<size_t> shape;
+  std::vector<uint64_t> offsets;  // begin, end
+};
+
+struct Header {
+  Metadata metadata;
+  std::vector<Entry> entries;
+};
+
+// Reads the JSON as a stream of events and accepts only what the format has, so that a hostile header cannot make it
+// nest or store anything else. Names are unique, every entry has its three fields. Error otherwise.
+Header parse_header(std::string_view json, std::string_view file);
+
+// The JSON for these tensors, one after the other from offset 0.
+std::string make_header(std::span<const Tensor> tensors, const Metadata& metadata);
+
+}  // namespace quern::safetensors

@@ -1,0 +1,154 @@
+#include "checkpoint/state.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace quern::checkpoint {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint64_t kVersion = 1;
+constexpr std::string_view kGenerator = "philox4x32-10";
+
+// The digest of the object without its own field. Keys are sorted and numbers print as the shortest text that reads
+// back the same, so that printing what was parsed gives the bytes that were hashed.
+std::string checksum(Json body) {
+  body.erase("checksum");
+  const std::string text = body.dump();
+  return sha256_hex(std::as_bytes(std::span(text)));
+}
+
+Json optional_json(const std::optional<double>& value) {
+  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
+}
+
+// Fields of one object, with the place for messages.
+class Fields {
+ public:
+  Fields(const Json& object, std::string_view file, std::string place)
+      : object_(object), file_(file), place_(std::move(place)) {
+    if (!object.is_object()) fail("", "an object", object);
+  }
+
+  const Json& at(const char* key) const {
+    const auto found = object_.find(key);
+    if (found == object_.end()) {
+      throw Error("[checkpoint] {}: {}{}: expected this field, found none", file_, place_, key);
+    }
+    return *found;
+  }
+  uint64_t whole(const char* key) const {
+    const Json& value = at(key);
+    if (!value.is_number_unsigned()) fail(key, "a whole number from 0", value);
+    return value.get<uint64_t>();
+  }
+  double real(const char* key) const {
+    const Json& value = at(key);
+    if (!value.is_number()) fail(key, "a number", value);
+    return value.get<double>();
+  }
+  std::optional<double> optional_real(const char* key) const {
+    return at(key).is_null() ? std::nullopt : std::optional(real(key));
+  }
+  std::string text(const char* key) const {
+    const Json& value = at(key);
+    if (!value.is_string()) fail(key, "text", value);
+    return value.get<std::string>();
+  }
+  Fields object(const char* key) const { return {at(key), file_, place_ + key + "."}; }
+
+  [[noreturn]] void fail(std::string_view key, std::string_view expected, const Json& found) const {
+    throw Error("[checkpoint] {}: {}{}: expected {}, found {}", file_, place_, key, expected,
+                in_quotes(found.dump(), 40));
+  }
+
+ private:
+  const Json& object_;
+  std::string_view file_;
+  std::string place_;
+};
+
+safetensors::Stamp parse_stamp(const Fields& fields) {
+  safetensors::Stamp stamp{.bytes = fields.whole("bytes"), .sha256 = {}};
+  const std::string hex = fields.text("sha256");
+  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
+  const bool all_digits = std::all_of(hex.begin(), hex.end(), [&](char c) { return digit(c) >= 0; });
+  if (hex.size() != 2 * stamp.sha256.size() || !all_digits) fields.fail("sha256", "64 hexadecimal digits", hex);
+  for (size_t i = 0; i < stamp.sha256.size(); ++i) {
+    stamp.sha256[i] = static_cast<uint8_t>(digit(hex[2 * i]) * 16 + digit(hex[2 * i + 1]));
+  }
+  return stamp;
+}
+
+// The recursion of the parser is on the heap, but that of a destructor or dump() is not.
+Json parse_json(std::string_view text, std::string_view name) {
+  constexpr int kMaxDepth = 8;
+  bool deep = false;
+  const auto limit = [&deep](int depth, Json::parse_event_t, const Json&) {
+    return !(deep = deep || depth > kMaxDepth);
+  };
+  Json json = Json::parse(text, limit, /*allow_exceptions=*/false);
+  if (json.is_discarded() || deep) throw Error("[checkpoint] {}: expected JSON, found something else", name);
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const StateFile& file) {
+  const State& state = file.state;
+  Json files = Json::object();
+  for (const auto& [name, stamp] : file.files) {
+    files[name] = {{"bytes", stamp.bytes}, {"sha256", to_hex(stamp.sha256)}};
+  }
+  Json json = {{"version", kVersion},
+               {"step", state.step},
+               {"tokens", state.tokens},
+               {"data_position", state.data_position},
+               {"random", {{"generator", kGenerator}, {"seed", state.seed}, {"step", state.step}}},
+               {"loss_scale", state.loss_scale},
+               {"clean_steps", state.clean_steps},
+               {"validation_loss", optional_json(state.validation_loss)},
+               {"best_validation_loss", optional_json(state.best_validation_loss)},
+               {"best_step", state.best_step},
+               {"files", std::move(files)}};
+  json["checksum"] = checksum(json);
+  return json.dump(2) + "\n";
+}
+
+StateFile parse_state(std::string_view text, std::string_view name) {
+  const Json json = parse_json(text, name);
+  const Fields fields(json, name, "");
+  if (const uint64_t version = fields.whole("version"); version != kVersion) {
+    throw Error("[checkpoint] {}: expected version {}, found {}", name, kVersion, version);
+  }
+  if (const std::string found = fields.text("checksum"), expected = checksum(json); found != expected) {
+    throw Error("[checkpoint] {}: checksum: expected {}, found {}: the file was changed", name, expected,
+                in_quotes(found, 64));
+  }
+  const Fields random = fields.object("random");
+  if (const std::string generator = random.text("generator"); generator != kGenerator) {
+    random.fail("generator", kGenerator, generator);
+  }
+  StateFile file;
+  file.state = {.step = fields.whole("step"),
+                .tokens = fields.whole("tokens"),
+                .seed = random.whole("seed"),
+                .data_position = fields.whole("data_position"),
+                .loss_scale = fields.real("loss_scale"),
+                .clean_steps = fields.whole("clean_steps"),
+                .validation_loss = fields.optional_real("validation_loss"),
+                .best_validation_loss = fields.optional_real("best_validation_loss"),
+                .best_step = fields.whole("best_step")};
+  const Fields files = fields.object("files");
+  for (const auto& [key, value] : fields.at("files").items()) {
+    file.files.emplace(key, parse_stamp(files.object(key.c_str())));
+  }
+  return file;
+}
+
+}  // namespace quern::checkpoint

@@ -1,0 +1,41 @@
+// What a run has to remember beside its tensors: state.json.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "checkpoint/safetensors.h"
+
+namespace quern::checkpoint {
+
+// Together with the config and the tensors, all that the next step depends on. Random numbers are a function of the
+// seed and the step (core/philox.h), so these two are the state of the generator.
+struct State {
+  uint64_t step = 0;           // optimizer steps done
+  uint64_t tokens = 0;         // trained on so far
+  uint64_t seed = 0;           // of the run
+  uint64_t data_position = 0;  // what the batch source wants to be told to go on: sequences drawn so far
+  double loss_scale = 1.0;
+  uint64_t clean_steps = 0;                    // since the loss scale last changed
+  std::optional<double> validation_loss;       // of these weights; none when not measured at this step
+  std::optional<double> best_validation_loss;  // of the run so far
+  uint64_t best_step = 0;                      // where that was
+
+  bool operator==(const State&) const = default;
+};
+
+struct StateFile {
+  State state;
+  std::map<std::string, safetensors::Stamp> files;  // by name: what the other files of the checkpoint must be
+};
+
+// Sorted keys, indented, for people too. Carries a checksum of itself. A loss that is not finite becomes none.
+std::string to_json(const StateFile& file);
+
+// Error, with `name` as the place, when anything is missing, of another type, out of range, or the checksum differs.
+StateFile parse_state(std::string_view json, std::string_view name);
+
+}  // namespace quern::checkpoint

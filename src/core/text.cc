@@ -1,0 +1,83 @@
+#include "core/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <vector>
+
+namespace quern {
+namespace {
+
+// Levenshtein's distance by rows: distances[j] is that of the first i letters of a to the first j of b.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> distances(b.size() + 1);
+  std::iota(distances.begin(), distances.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = distances[0];
+    distances[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = distances[j + 1];
+      distances[j + 1] = std::min({replaced, distances[j] + 1, diagonal + 1});
+    }
+  }
+  return distances.back();
+}
+
+// Bytes of the UTF-8 sequence that starts at text[0], 0 when it is not one. Overlong forms, surrogates and values above
+// U+10FFFF are not UTF-8: they show in the first two bytes.
+size_t sequence_length(std::string_view text) noexcept {
+  const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool wrong = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+                     (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
+  return wrong ? 0 : length;
+}
+
+}  // namespace
+
+std::string in_quotes(std::string_view text, size_t limit) {
+  std::string result = "'";
+  for (const char c : text.substr(0, limit)) {
+    if (c >= ' ' && c <= '~') {
+      result += c;
+    } else {
+      fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return result + (text.size() > limit ? "...'" : "'");
+}
+
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
+  std::string_view best;
+  size_t least = word.size() / 2 + 1;
+  if (word.size() > 100) return best;  // the cost is a product of lengths, and no name of ours is that long
+  for (const std::string_view candidate : candidates) {
+    const size_t distance = edit_distance(word, candidate);
+    if (distance < least && 2 * distance < candidate.size()) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const size_t length = sequence_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace quern

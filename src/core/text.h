@@ -1,0 +1,21 @@
+// Small helpers for text in messages.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace quern {
+
+// `text` from an untrusted file as it may stand in a one-line message: 'in quotes', bytes other than printable ASCII as
+// \x1f, cut after `limit` bytes.
+std::string in_quotes(std::string_view text, size_t limit = 80);
+
+// The candidate with the fewest insertions, deletions and replacements to `word`; empty when none needs fewer than half
+// of its letters changed. For "did you mean".
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
+
+bool is_utf8(std::string_view text) noexcept;
+
+}  // namespace quern

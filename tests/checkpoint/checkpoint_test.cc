@@ -1,0 +1,241 @@
+#include "checkpoint/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/folder.h"
+#include "core/error.h"
+#include "support/mutation.h"
+#include "support/temporary_folder.h"
+#include "toy_run.h"
+
+namespace quern::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::set<std::string>;
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+std::string message_of(const auto& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// In place, as a failing disk does; write_file() would replace the file.
+void overwrite(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
+
+TEST(Checkpoint, RoundTrip) {
+  const test::TemporaryFolder folder;
+  ToyRun run;
+  const fs::path path = save_step(folder / "checkpoints", run, 500);
+  EXPECT_EQ(path, folder / "checkpoints/step-00000500");
+  EXPECT_EQ(test::names_in(path), (Names{"model.safetensors", "optimizer.safetensors", "config.json", "state.json"}));
+  EXPECT_EQ(test::names_in(folder / "checkpoints"), Names{"step-00000500"});
+
+  ToyRun other;
+  const Checkpoint checkpoint(path);
+  EXPECT_EQ(checkpoint.state(), state_at(500));
+  checkpoint.load(other.tensors());
+  EXPECT_TRUE(other.is(500));
+  EXPECT_EQ(weights_hash(checkpoint.model()), weights_hash(run.tensors().weights));
+}
+
+TEST(Checkpoint, LossesMayBeMissingOrNotFinite) {
+  const test::TemporaryFolder folder;
+  const ToyRun run;
+  State state = state_at(1);
+  state.validation_loss = std::nan("");
+  state.best_validation_loss = std::nullopt;
+  const Checkpoint checkpoint(save(folder.path(), run.tensors(), state, kToyConfig));
+  EXPECT_EQ(checkpoint.state().validation_loss, std::nullopt);
+  EXPECT_EQ(checkpoint.state().best_validation_loss, std::nullopt);
+}
+
+TEST(Checkpoint, SavingAStepAgainReplacesIt) {
+  const test::TemporaryFolder folder;
+  ToyRun run;
+  save_step(folder.path(), run, 7);
+  run.set(8);
+  const Checkpoint checkpoint(save(folder.path(), run.tensors(), state_at(7), kToyConfig));
+  ToyRun other;
+  checkpoint.load(other.tensors());
+  EXPECT_TRUE(other.is(8));
+  EXPECT_EQ(test::names_in(folder.path()), Names{"step-00000007"});
+}
+
+TEST(Checkpoint, ConfigIsWhatTransformersReads) {
+  const test::TemporaryFolder folder;
+  ToyRun run;
+  std::ifstream file(save_step(folder.path(), run, 1) / "config.json");
+  const auto json = nlohmann::json::parse(file);
+  EXPECT_EQ(json["model_type"], "gpt2");
+  EXPECT_EQ(json["n_layer"], 3);
+  EXPECT_EQ(json["n_head"], 2);
+  EXPECT_EQ(json["n_embd"], 8);
+  EXPECT_EQ(json["n_positions"], 16);
+  EXPECT_EQ(json["vocab_size"], 5);
+  EXPECT_EQ(json["activation_function"], "gelu_new");
+  EXPECT_EQ(json["tie_word_embeddings"], true);
+  EXPECT_EQ(json["layer_norm_epsilon"], 1e-5);
+}
+
+TEST(Checkpoint, WeightsAloneNeedNoOptimizer) {
+  const test::TemporaryFolder folder;
+  ToyRun run;
+  const fs::path path = save_step(folder.path(), run, 9);
+  fs::remove(path / "optimizer.safetensors");
+  ToyRun other;
+  Checkpoint(path, Parts::kWeights).load(other.weights_only());
+  EXPECT_EQ(weights_hash(other.tensors().weights), weights_hash(run.tensors().weights));
+  EXPECT_THROW(Checkpoint{path}, Error);
+}
+
+TEST(Checkpoint, AnotherModelIsNamedAndNothingIsWritten) {
+  const test::TemporaryFolder folder;
+  ToyRun run(5, 3);
+  const Checkpoint checkpoint(save_step(folder.path(), run, 1));
+  ToyRun wider(6, 3);
+  ToyRun deeper(5, 4);
+  ToyRun shallower(5, 2);
+  for (ToyRun* other : {&wider, &deeper, &shallower}) other->set(77);
+  const auto message = [&](const ToyRun& other) { return message_of([&] { checkpoint.load(other.tensors()); }); };
+  EXPECT_TRUE(contains(message(wider), "'transformer.wte.weight': expected F32 (6, 8), found F32 (5, 8)"));
+  EXPECT_TRUE(contains(message(deeper), "expected tensor 'transformer.h.3.ln_1.weight' of shape (5), found none"));
+  EXPECT_TRUE(contains(message(shallower), "expected 3 tensors, found 4, among them 'transformer.h.2.ln_1.weight'"));
+  for (ToyRun* other : {&wider, &deeper, &shallower}) EXPECT_TRUE(other->is(77));
+}
+
+// A difference in the moments only must not leave the weights half loaded.
+TEST(Checkpoint, MomentsAreCheckedBeforeWeightsAreWritten) {
+  const test::TemporaryFolder folder;
+  ToyRun run;
+  run.set(1);
+  Tensors without_v = run.tensors();
+  without_v.v = {};
+  const Checkpoint checkpoint(save(folder.path(), without_v, state_at(1), kToyConfig));
+  ToyRun other;
+  other.set(2);
+  EXPECT_THROW(checkpoint.load(other.tensors()), Error);
+  EXPECT_TRUE(other.is(2));
+}
+
+// Every file missing, cut at many places, longer, or with a bit flipped at many places: named, passed over, and the one
+// before is used.
+TEST(Checkpoint, DamageIsNamedAndPassedOver) {
+  const test::TemporaryFolder folder;
+  ToyRun run;
+  save_step(folder.path(), run, 1);
+  const fs::path newest = save_step(folder.path(), run, 2);
+  size_t damages = 0;
+  const auto expect_passed_over = [&](const std::string& file) {
+    std::vector<std::string> reasons;
+    const auto found = find_newest_valid(folder.path(), [&](const std::string& reason) { reasons.push_back(reason); });
+    ASSERT_TRUE(found.has_value());
+    ASSERT_EQ(found->state().step, 1u) << file;
+    ASSERT_EQ(reasons.size(), 1u);
+    ASSERT_TRUE(contains(reasons[0], "step-00000002/" + file)) << reasons[0];
+    ++damages;
+  };
+  for (const std::string file : {"model.safetensors", "optimizer.safetensors", "state.json"}) {
+    const std::string good = read_file(newest / file, 1 << 20);
+    fs::remove(newest / file);
+    expect_passed_over(file);
+    overwrite(newest / file, good + " x");
+    expect_passed_over(file);
+    const size_t stride = std::max<size_t>(1, good.size() / 50);
+    for (size_t at = 0; at + 1 < good.size(); at += stride) {
+      overwrite(newest / file, good.substr(0, at));
+      expect_passed_over(file);
+      std::string flipped = good;
+      flipped[at] = static_cast<char>(flipped[at] ^ 0x10);
+      overwrite(newest / file, flipped);
+      if (file != "state.json") expect_passed_over(file);
+    }
+    overwrite(newest / file, good);
+  }
+  EXPECT_GT(damages, 250u);
+  EXPECT_EQ(find_newest_valid(folder.path(), nullptr)->state().step, 2u);
+}
+
+TEST(Checkpoint, DirectoryOfAnotherStepIsInvalid) {
+  const test::TemporaryFolder folder;
+  ToyRun run;
+  fs::rename(save_step(folder.path(), run, 2), folder / "step-00000003");
+  const std::string message = message_of([&] { Checkpoint{folder / "step-00000003"}; });
+  EXPECT_TRUE(contains(message, "step: expected 3, as the directory is named, found 2")) << message;
+}
+
+// Every bit of every byte: either the file is refused, or it still says the same (spaces between fields).
+TEST(State, NoFlippedBitIsBelieved) {
+  const StateFile file{state_at(12), {{"model.safetensors", {12345, {1, 2, 3}}}}};
+  const std::string good = to_json(file);
+  EXPECT_EQ(parse_state(good, "state.json").state, file.state);
+  EXPECT_EQ(parse_state(good, "state.json").files, file.files);
+  for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    std::string damaged = good;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    try {
+      const StateFile found = parse_state(damaged, "state.json");
+      ASSERT_EQ(found.state, file.state);
+      ASSERT_EQ(found.files, file.files);
+    } catch (const Error& error) {
+      ASSERT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos);
+    }
+  }
+}
+
+// Fields are checked even when the checksum is right: it can be computed by anyone.
+TEST(State, FieldsAreChecked) {
+  const auto message_with = [](const char* pointer, const nlohmann::json& value) {
+    auto json = nlohmann::json::parse(to_json(StateFile{state_at(12), {{"model.safetensors", {1, {}}}}}));
+    json[nlohmann::json::json_pointer(pointer)] = value;
+    json.erase("checksum");
+    const std::string text = json.dump();
+    json["checksum"] = sha256_hex(std::as_bytes(std::span(text)));
+    return message_of([&] { parse_state(json.dump(), "state.json"); });
+  };
+  EXPECT_EQ(message_with("/tokens", 5), "no error");
+  EXPECT_TRUE(contains(message_with("/version", 2), "expected version 1, found 2"));
+  EXPECT_TRUE(contains(message_with("/step", -1), "step: expected a whole number from 0, found '-1'"));
+  EXPECT_TRUE(contains(message_with("/loss_scale", "x"), "loss_scale: expected a number"));
+  EXPECT_TRUE(contains(message_with("/random", 1), "random.: expected an object"));
+  EXPECT_TRUE(contains(message_with("/random/generator", "mt"), "expected philox4x32-10"));
+  EXPECT_TRUE(contains(message_with("/files", 1), "files.: expected an object"));
+  EXPECT_TRUE(contains(message_with("/files/model.safetensors/sha256", "xyz"), "expected 64 hexadecimal digits"));
+}
+
+TEST(State, SurvivesTwentyThousandDamagedFiles) {
+  test::Mutator mutator(
+      {to_json(StateFile{state_at(12), {{"model.safetensors", {12345, {1, 2, 3}}}}})},
+      {"{", "}", "[", "]", "null", "-1", "1e999", "\"checksum\"", "\"step\"", "18446744073709551616", "\xff"}, 2);
+  for (int i = 0; i < 20'000; ++i) {
+    try {
+      ASSERT_EQ(parse_state(mutator.next(), "mutated").state, state_at(12));
+    } catch (const Error&) {
+    }
+  }
+  EXPECT_THROW(parse_state(std::string(1'000'000, '['), "deep"), Error);
+  EXPECT_THROW(parse_state(std::string(1'000'000, '[') + std::string(1'000'000, ']'), "deep"), Error);
+}
+
+TEST(WeightsHash, DependsOnNamesOrderNotOnTheCallers) {
+  std::vector<float> one = {1.0f, 2.0f};
+  std::vector<float> two = {3.0f};
+  const std::vector<TensorRef> ab = {{"a", {2}, one}, {"b", {1}, two}};
+  const std::vector<TensorRef> ba = {{"b", {1}, two}, {"a", {2}, one}};
+  const std::vector<TensorRef> swapped = {{"b", {2}, one}, {"a", {1}, two}};
+  EXPECT_EQ(weights_hash(ab), weights_hash(ba));
+  EXPECT_NE(weights_hash(ab), weights_hash(swapped));
+}
+
+}  // namespace
+}  // namespace quern::checkpoint

@@ -1,0 +1,179 @@
+#include "core/files.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "core/mapped_file.h"
+#include "support/child_process.h"
+#include "support/temporary_folder.h"
+
+namespace quern {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::set<std::string>;
+
+constexpr size_t kLimit = 1 << 20;
+
+std::string message_of(const auto& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(AtomicFile, AppearsAtCommitAndReplaces) {
+  const test::TemporaryFolder folder;
+  const fs::path path = folder / "a.txt";
+  {
+    AtomicFile file(path);
+    file.writer().write("old");
+    EXPECT_FALSE(fs::exists(path));
+    file.commit();
+  }
+  EXPECT_EQ(read_file(path, kLimit), "old");
+  {
+    AtomicFile file(path);
+    file.writer().write("new ");
+    file.writer().write("text");
+    EXPECT_EQ(read_file(path, kLimit), "old");
+    file.commit();
+  }
+  EXPECT_EQ(read_file(path, kLimit), "new text");
+  EXPECT_EQ(test::names_in(folder.path()), Names{"a.txt"});
+}
+
+TEST(AtomicFile, LeavesNothingWithoutCommit) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "a.txt", "old");
+  {
+    AtomicFile file(folder / "a.txt");
+    file.writer().write("half");
+  }
+  EXPECT_EQ(read_file(folder / "a.txt", kLimit), "old");
+  EXPECT_EQ(test::names_in(folder.path()), Names{"a.txt"});
+}
+
+TEST(AtomicFile, MissingFolderIsNamed) {
+  const test::TemporaryFolder folder;
+  const std::string message = message_of([&] { write_file(folder / "none/a.txt", "x"); });
+  EXPECT_TRUE(has(message, "none/.tmp-a.txt") && has(message, "No such file or directory")) << message;
+}
+
+TEST(AtomicDirectory, AppearsAtCommitAndReplaces) {
+  const test::TemporaryFolder folder;
+  for (const char* text : {"old", "new"}) {
+    AtomicDirectory directory(folder / "d");
+    FileWriter file(directory.temporary() / text);
+    file.write(text);
+    file.close();
+    directory.commit();
+    EXPECT_EQ(test::names_in(folder / "d"), Names{text});
+  }
+  EXPECT_EQ(test::names_in(folder.path()), Names{"d"});
+}
+
+TEST(AtomicDirectory, LeavesNothingWithoutCommit) {
+  const test::TemporaryFolder folder;
+  {
+    const AtomicDirectory directory(folder / "d");
+    write_file(directory.temporary() / "f", "x");
+  }
+  EXPECT_EQ(test::names_in(folder.path()), Names{});
+}
+
+TEST(AtomicDirectory, NameTakenByAFileIsAnError) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "d", "a file");
+  const std::string message = message_of([&] { AtomicDirectory(folder / "d").commit(); });
+  EXPECT_TRUE(has(message, "/d: cannot rename")) << message;
+  EXPECT_EQ(read_file(folder / "d", kLimit), "a file");
+  EXPECT_EQ(test::names_in(folder.path()), Names{"d"});
+}
+
+// 0 when a write of 100,000 bytes over the old file fails as promised.
+int check_full_disk(const fs::path& folder, const char* reason) {
+  const std::string message = message_of([&] { write_file(folder / "a.txt", std::string(100'000, 'x')); });
+  const bool named = has(message, "a.txt") && has(message, "wanted 100000 bytes") && has(message, reason);
+  if (!named) std::fprintf(stderr, "%s\n", message.c_str());
+  if (!named) return 1;
+  if (read_file(folder / "a.txt", kLimit) != "old") return 2;
+  return test::names_in(folder) == Names{"a.txt"} ? 0 : 3;
+}
+
+TEST(AtomicFile, FileSizeLimitIsNamedAndKeepsTheOldFile) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "a.txt", "old");
+  const int code = test::run_in_child([&] {
+    test::limit_file_size(60'000);
+    return check_full_disk(folder.path(), "File too large");
+  });
+  EXPECT_EQ(code, 0);
+}
+
+TEST(AtomicFile, FullDiskIsNamedAndKeepsTheOldFile) {
+  const test::TemporaryFolder folder;
+  const int code = test::run_in_child([&] {
+    if (!test::mount_tiny_disk(folder.path(), 65536)) return test::kNotPermitted;
+    write_file(folder / "a.txt", "old");
+    return check_full_disk(folder.path(), "No space left on device");
+  });
+  if (code == test::kNotPermitted) GTEST_SKIP() << "mounting a small disk takes more rights";
+  EXPECT_EQ(code, 0);
+}
+
+TEST(ReadFile, ChecksSizeAndKind) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "a", std::string(100'000, 'y'));
+  EXPECT_EQ(read_file(folder / "a", 100'000), std::string(100'000, 'y'));
+  EXPECT_TRUE(has(message_of([&] { read_file(folder / "a", 99'999); }), "expected at most 99999 bytes"));
+  EXPECT_TRUE(has(message_of([&] { read_file(folder / "b", 1); }), "No such file"));
+  EXPECT_TRUE(has(message_of([&] { read_file(folder.path(), 1); }), "expected a regular file"));
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(has(message_of([&] { read_file(folder / "pipe", 1); }), "expected a regular file"));
+}
+
+TEST(MappedFile, GivesTheBytes) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "a", "hello");
+  write_file(folder / "empty", "");
+  const MappedFile file(folder / "a");
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()), "hello");
+  EXPECT_TRUE(MappedFile(folder / "empty").bytes().empty());
+  EXPECT_TRUE(has(message_of([&] { MappedFile(folder / "b"); }), "No such file"));
+  EXPECT_TRUE(has(message_of([&] { MappedFile(folder.path()); }), "expected a regular file"));
+}
+
+TEST(RemoveDirectory, RemovesAndNamesWhatItCannot) {
+  const test::TemporaryFolder folder;
+  fs::create_directory(folder / "d");
+  write_file(folder / "d/f", "x");
+  remove_directory(folder / "d");
+  EXPECT_EQ(test::names_in(folder.path()), Names{});
+  EXPECT_TRUE(has(message_of([&] { remove_directory(folder / "d"); }), "/d: cannot remove"));
+}
+
+TEST(RemoveLeftovers, TakesThoseOfKilledProcessesOnly) {
+  const test::TemporaryFolder folder;
+  write_file(folder / "kept", "x");
+  const int code = test::run_in_child([&] {
+    const AtomicDirectory directory(folder / "dead");
+    const AtomicFile file(folder / "dead.txt");
+    return kill(getpid(), SIGKILL);
+  });
+  EXPECT_EQ(code, 128 + SIGKILL);
+  EXPECT_EQ(test::names_in(folder.path()).size(), 3u);
+  const AtomicDirectory alive(folder / "alive");
+  remove_leftovers(folder.path());
+  EXPECT_EQ(test::names_in(folder.path()), (Names{"kept", alive.temporary().filename()}));
+}
+
+}  // namespace
+}  // namespace quern
