@@ -8,9 +8,12 @@ build: deps             ## Build build/release/quern (the default)
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS)
 
-demo: build             ## See what this machine can do, and a first round of the benchmarks (under a minute)
+demo: build             ## What this machine can do, and two kernels beside the alternatives (half a minute)
 	build/release/quern info
-	build/release/quern bench kernels --quick
+	@echo
+	build/release/quern bench kernels --filter attention || true
+	@echo
+	build/release/quern bench kernels --filter layernorm || true
 
 test: build             ## Build and run all tests
 	ctest --test-dir build/release --output-on-failure --parallel $(JOBS)
@@ -36,6 +39,7 @@ format:                 ## Rewrite the sources in the style of .clang-format
 lint:                   ## clang-format, clang-tidy and the layers; changes nothing
 	scripts/install-deps --lint
 	cmake --preset dev
+	cmake --build --preset dev --target quern_commit
 	scripts/lint check $(JOBS)
 	$(PYTHON) scripts/check_layers.py
 

@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "benchmarks/huge_array.h"
 #include "benchmarks/traffic.h"
 #include "benchmarks/workloads.h"
+#include "core/aligned_buffer.h"
 
 namespace quern::bench {
 namespace {
@@ -15,13 +15,13 @@ namespace {
 constexpr double kBar = 0.80;
 
 struct State {
-  explicit State(size_t n) : p(n), gradient(n), m(n), v(n) {
+  explicit State(size_t n) : p(n), gradient(n), m(n, Fill::kZero), v(n, Fill::kZero) {
     for (size_t i = 0; i < n; ++i) {
       p[i] = static_cast<float>((i * 7919) % 10007) * 1e-5f - 0.05f;
       gradient[i] = static_cast<float>((i * 104729) % 7919) * 1e-6f - 0.004f;
     }
   }
-  HugeArray<float> p, gradient, m, v;
+  AlignedBuffer<float> p, gradient, m, v;
   kernels::AdamW options;
 };
 

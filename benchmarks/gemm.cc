@@ -63,15 +63,22 @@ std::vector<Shape> all_shapes() {
 
 class Problem {
  public:
-  explicit Problem(const Shape& shape) : shape_(shape), a_(shape.M * shape.K), b_(shape.K * shape.N), c_(shape.M * shape.N) {
+  explicit Problem(const Shape& shape)
+      : shape_(shape), a_(shape.M * shape.K), b_(shape.K * shape.N), c_(shape.M * shape.N) {
     std::minstd_rand random(1);
     for (float& x : a_.span()) x = static_cast<float>(random() % 2001) * 1e-3f - 1.0f;
     for (float& x : b_.span()) x = static_cast<float>(random() % 2001) * 1e-3f - 1.0f;
   }
 
   void ours() {
-    kernels::gemm({.layout = shape_.layout, .M = shape_.M, .N = shape_.N, .K = shape_.K, .a = {a_.data(), a_stride()},
-                   .b = {b_.data(), b_stride()}, .c = c_.data(), .c_stride = shape_.N},
+    kernels::gemm({.layout = shape_.layout,
+                   .M = shape_.M,
+                   .N = shape_.N,
+                   .K = shape_.K,
+                   .a = {a_.data(), a_stride()},
+                   .b = {b_.data(), b_stride()},
+                   .c = c_.data(),
+                   .c_stride = shape_.N},
                   scratch_.span());
   }
   void theirs(const Peers& peers) {

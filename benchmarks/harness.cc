@@ -26,7 +26,7 @@ void Context::add(std::string name, double value, std::string unit, std::string 
   if (on_result) on_result(results_.back());
 }
 
-void Context::wrong_answer(std::string name, std::string what) {
+void Context::wrong_answer(std::string name, const std::string& what) {
   wrong_answers_.push_back(name + ": " + what);
   results_.push_back({std::move(name), 0, "", "wrong answer: " + what, 0, 0, std::nullopt, false});
   if (on_result) on_result(results_.back());

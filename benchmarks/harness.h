@@ -53,7 +53,7 @@ class Context {
   void add(std::string name, double value, std::string unit, std::string reference, double reference_value,
            std::optional<double> bar = std::nullopt);
   // Says that a workload computed a wrong answer: a failed result, whatever its speed.
-  void wrong_answer(std::string name, std::string what);
+  void wrong_answer(std::string name, const std::string& what);
 
   const std::vector<Result>& results() const { return results_; }
   const std::vector<std::string>& wrong_answers() const { return wrong_answers_; }

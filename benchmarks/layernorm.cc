@@ -1,13 +1,12 @@
 // LayerNorm on {8, 16, 32} sequences of 64 tokens with 512 features, one thread: forward, and forward with backward,
 // against the same reads and writes without arithmetic ("copy") and against oneDNN.
 #include <cmath>
-#include <memory>
-#include <new>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "benchmarks/workloads.h"
+#include "core/aligned_buffer.h"
 #include "kernels/layernorm.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -55,17 +54,14 @@ HWY_EXPORT(TrafficBackward);
 
 constexpr size_t kFeatures = 512;
 
-struct Free {
-  void operator()(float* p) const { ::operator delete[](p, std::align_val_t(64)); }
-};
-using Floats = std::unique_ptr<float[], Free>;
+using Floats = AlignedBuffer<float>;
 
-// n normal values on a cache line boundary.
+// n normal values.
 Floats normal(size_t n, unsigned seed) {
-  Floats values(static_cast<float*>(::operator new[](n * sizeof(float), std::align_val_t(64))));
+  Floats values(n);
   std::mt19937 generator(seed);
   std::normal_distribution<float> distribution;
-  for (size_t i = 0; i < n; ++i) values[i] = distribution(generator);
+  for (float& value : values.span()) value = distribution(generator);
   return values;
 }
 
@@ -79,25 +75,25 @@ struct Workload {
   Floats mean = normal(rows, 9), reciprocal = normal(rows, 10);  // variance, for oneDNN
 
   void forward() {
-    kernels::layernorm_forward(x.get(), weight.get(), bias.get(), out.get(), {mean.get(), reciprocal.get()}, rows,
+    kernels::layernorm_forward(x.data(), weight.data(), bias.data(), out.data(), {mean.data(), reciprocal.data()}, rows,
                                kFeatures);
   }
   void backward() {
-    kernels::layernorm_backward({.x = x.get(),
-                                 .weight = weight.get(),
-                                 .dout = dout.get(),
-                                 .stats = {mean.get(), reciprocal.get()},
-                                 .dx = dx.get(),
-                                 .dweight = dweight.get(),
-                                 .dbias = dbias.get()},
+    kernels::layernorm_backward({.x = x.data(),
+                                 .weight = weight.data(),
+                                 .dout = dout.data(),
+                                 .stats = {mean.data(), reciprocal.data()},
+                                 .dx = dx.data(),
+                                 .dweight = dweight.data(),
+                                 .dbias = dbias.data()},
                                 rows, kFeatures);
   }
   void peer_forward(const Peers& peers, void* handle) {
-    peers.layernorm_forward(handle, x.get(), weight.get(), bias.get(), out.get(), mean.get(), reciprocal.get());
+    peers.layernorm_forward(handle, x.data(), weight.data(), bias.data(), out.data(), mean.data(), reciprocal.data());
   }
   void peer_backward(const Peers& peers, void* handle) {
-    peers.layernorm_backward(handle, x.get(), weight.get(), bias.get(), dout.get(), mean.get(), reciprocal.get(),
-                             dx.get(), dweight.get(), dbias.get());
+    peers.layernorm_backward(handle, x.data(), weight.data(), bias.data(), dout.data(), mean.data(), reciprocal.data(),
+                             dx.data(), dweight.data(), dbias.data());
   }
 };
 
@@ -135,7 +131,7 @@ double error_of_row(const Workload& w, size_t row) {
 
 // Runs both directions once and compares every 37th row. NaN fails as well.
 void check(Context& context, const std::string& name, Workload& w) {
-  std::fill_n(w.dx.get(), w.n, 0.0f);
+  std::fill_n(w.dx.data(), w.n, 0.0f);
   w.forward();
   w.backward();
   for (size_t row = 0; row < w.rows; row += 37) {
@@ -150,9 +146,9 @@ void bench_rows(Context& context, size_t rows) {
   check(context, "layernorm/forward_backward/" + size, w);
   const Peers* peers = context.peers();
   void* handle = peers ? peers->layernorm_create(rows, kFeatures) : nullptr;
-  const auto traffic_forward = [&] { HWY_DYNAMIC_DISPATCH(TrafficForward)(w.x.get(), w.out.get(), w.n); };
+  const auto traffic_forward = [&] { HWY_DYNAMIC_DISPATCH(TrafficForward)(w.x.data(), w.out.data(), w.n); };
   const auto traffic_backward = [&] {
-    HWY_DYNAMIC_DISPATCH(TrafficBackward)(w.x.get(), w.dout.get(), w.dx.get(), w.n);
+    HWY_DYNAMIC_DISPATCH(TrafficBackward)(w.x.data(), w.dout.data(), w.dx.data(), w.n);
   };
   const auto compare = [&](const std::string& name, double arrays, std::vector<std::function<void()>> functions) {
     const double gigabytes = arrays * static_cast<double>(w.n * sizeof(float)) * 1e-9;

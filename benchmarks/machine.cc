@@ -1,14 +1,12 @@
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <barrier>
 #include <chrono>
 #include <cstring>
 #include <limits>
-#include <new>
 
 #include "benchmarks/harness.h"
 #include "benchmarks/limits.h"
+#include "core/aligned_buffer.h"
 #include "core/cpu_info.h"
 #include "kernels/target.h"
 
@@ -52,25 +50,6 @@ double fma_peak_gflops(size_t threads, size_t rounds) {
   return operations * static_cast<double>(threads) / best * 1e-9;
 }
 
-// Floats on huge pages where the system has them, so that address translation is not what is measured.
-class BigArray {
- public:
-  explicit BigArray(size_t floats) : bytes_(floats * sizeof(float)) {
-    void* block = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (block == MAP_FAILED) throw std::bad_alloc();
-    madvise(block, bytes_, MADV_HUGEPAGE);
-    data_ = static_cast<float*>(block);
-  }
-  BigArray(const BigArray&) = delete;
-  BigArray& operator=(const BigArray&) = delete;
-  ~BigArray() { munmap(data_, bytes_); }
-  float* data() const { return data_; }
-
- private:
-  size_t bytes_;
-  float* data_;
-};
-
 // Twice the last cache: a walk round and round over more than it holds finds next to nothing of itself there. Not above
 // 512 MiB, whose pages take 0.5 s to get from some virtual machines, nor above an eighth of the memory.
 size_t floats_to_stream(const CpuInfo& cpu, bool quick) {
@@ -86,7 +65,7 @@ struct Bandwidth {
 // Reads go over the whole array, copies from one half to the other; each thread has its own slice and touched it first.
 Bandwidth measure_bandwidth(const CpuInfo& cpu, size_t threads, bool quick) {
   const size_t half = floats_to_stream(cpu, quick) / 2 / threads / 64 * 64;  // of a slice
-  const BigArray array(2 * half * threads);
+  AlignedBuffer<float> array(2 * half * threads);  // on huge pages: address translation is not what is measured
   const auto slice = [&](size_t thread) { return array.data() + 2 * half * thread; };
   run_on_threads(threads, [&](size_t thread) { std::memset(slice(thread), 0, 2 * half * sizeof(float)); });
 

@@ -43,7 +43,7 @@ std::vector<const QueuePeer*> contenders(const Context& context) {
 // act, then the core is given away, because there may be more threads than cores.
 template <typename Try>
 void until(Try attempt) {
-  constexpr int kTriesBeforeYield = 16;
+  constexpr int kTriesBeforeYield = 4;
   for (int failures = 0; !attempt(); ++failures) {
     if (failures < kTriesBeforeYield) {
       spin_pause();
@@ -111,15 +111,16 @@ void report(Context& context, const std::string& name, const std::vector<const Q
 
 void bench_pairs(Context& context, size_t pairs) {
   const std::string name = "queue/" + std::to_string(pairs) + "x" + std::to_string(pairs);
-  const uint64_t items =
-      context.quick() ? 8000 : 200000;  // a multiple of 4; 10 ms and more, against 0.2 to start threads
+  // A multiple of 4. Short, about 5 ms against 0.2 to start the threads: on a busy machine some of many short runs are
+  // undisturbed, and a long one never is.
+  const uint64_t items = context.quick() ? 8000 : 100000;
   const std::vector<const QueuePeer*> queues = contenders(context);
   std::vector<uint64_t> sums(queues.size());
   std::vector<std::function<void()>> runs;
   for (size_t i = 0; i < queues.size(); ++i) {
     runs.push_back([&, i] { sums[i] = pass_through(*queues[i], pairs, items); });
   }
-  const std::vector<double> seconds = best_times(context, runs, 2.0);
+  const std::vector<double> seconds = best_times(context, runs, 3.0, 20);
   if (!check(context, name, queues, sums, items)) return;
   report(context, name, queues, seconds, items, true);
   if (queues.size() == 1) context.add(name, static_cast<double>(items) / seconds[0] * 1e-6, "Mop/s", "none", 0);

@@ -5,9 +5,9 @@
 #include <functional>
 #include <string>
 
-#include "benchmarks/huge_array.h"
 #include "benchmarks/traffic.h"
 #include "benchmarks/workloads.h"
+#include "core/aligned_buffer.h"
 #include "kernels/convert.h"
 
 namespace quern::bench {
@@ -29,16 +29,17 @@ void check(Context& context, const std::string& name, double expected, double fo
   }
 }
 
-double sum_of(HugeArray<float>& x) {
+double sum_of(AlignedBuffer<float>& x) {
   double sum = 0;
   for (size_t i = 0; i < x.size(); ++i) sum += static_cast<double>(x[i]);
   return sum;
 }
 
-void bench_sums(Context& context, HugeArray<float>& x) {
+void bench_sums(Context& context, AlignedBuffer<float>& x) {
   const size_t n = x.size();
   const auto bytes = [n](double per_element) { return per_element * static_cast<double>(n); };
-  HugeArray<float> sum(n, 1.0f);
+  AlignedBuffer<float> sum(n);
+  std::fill(sum.span().begin(), sum.span().end(), 1.0f);
   const int32_t zero = 0;
   compare(
       context, "accumulate", n, bytes(12), [&] { kernels::accumulate(sum.data(), x.data(), n); },
@@ -55,7 +56,7 @@ void bench_sums(Context& context, HugeArray<float>& x) {
   check(context, "scale", std::abs(before), std::abs(sum_of(sum)), 1e-12);
 }
 
-void bench_reads(Context& context, HugeArray<float>& x) {
+void bench_reads(Context& context, AlignedBuffer<float>& x) {
   const size_t n = x.size();
   const double bytes = 4.0 * static_cast<double>(n);
   double norm = 0, expected = 0;
@@ -75,12 +76,12 @@ using Demote = void (*)(const float*, kernels::Half*, size_t) noexcept;
 using Promote = void (*)(const kernels::Half*, float*, size_t) noexcept;
 
 // `step`: the largest relative error of rounding to the format and back.
-void bench_format(Context& context, HugeArray<float>& x, const std::string& format, Demote demote, Promote promote,
+void bench_format(Context& context, AlignedBuffer<float>& x, const std::string& format, Demote demote, Promote promote,
                   float step) {
   const size_t n = x.size();
   const double bytes = 6.0 * static_cast<double>(n);
-  HugeArray<kernels::Half> half(n);
-  HugeArray<float> back(n);
+  AlignedBuffer<kernels::Half> half(n, Fill::kZero);
+  AlignedBuffer<float> back(n, Fill::kZero);
   compare(
       context, "convert/" + format, n, bytes, [&] { demote(x.data(), half.data(), n); },
       [&] { traffic_narrow(x.data(), half.data(), n); });
@@ -98,7 +99,7 @@ void bench_format(Context& context, HugeArray<float>& x, const std::string& form
 }  // namespace
 
 void bench_vector_ops(Context& context) {
-  HugeArray<float> x(10'000'000);
+  AlignedBuffer<float> x(10'000'000);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 7919) % 10007) * 1e-4f + 0.01f;
   bench_sums(context, x);
   bench_reads(context, x);

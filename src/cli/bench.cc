@@ -77,7 +77,7 @@ void run_workloads(std::string_view group, const Options& options, bench::Contex
     const std::string what = fmt::format("running {}", fmt::join(workload.families, ", "));
     context.on_result = [&](const bench::Result& result) {
       progress.clear();
-      if (!options.json) print_row(result);
+      if (!options.json) print_row(result, !options.quick);
       progress.show(what + ", " + result.name + " done");
     };
     progress.show(what);

@@ -17,9 +17,9 @@ std::string figure(double value) {
   return fmt::format("{:.{}f}", value, value >= 100 ? 1 : 2);
 }
 
-std::string verdict(const bench::Result& result) {
-  if (!result.pass) return result.bar ? "BELOW" : "WRONG";
-  return result.bar ? "ok" : "";
+std::string verdict(const bench::Result& result, bool judged) {
+  if (!result.bar) return "";
+  return judged ? (result.pass ? "ok" : "BELOW") : "not judged";
 }
 
 Json to_json(const bench::Result& result) {
@@ -33,7 +33,7 @@ Json to_json(const bench::Result& result) {
           {"pass", result.pass}};
 }
 
-constexpr const char* kRow = "{:<34} {:>10} {:<7} {:<16} {:>10} {:>6} {:>6} {}\n";
+constexpr const char* kRow = "{:<36} {:>10} {:<8} {:<13} {:>10} {:>6} {:>6} {}\n";
 
 }  // namespace
 
@@ -50,10 +50,14 @@ void print_machine(const bench::Machine& machine, const bench::Peers* peers) {
 
 void print_header() { fmt::print(kRow, "name", "ours", "unit", "compared with", "its", "ratio", "bar", ""); }
 
-void print_row(const bench::Result& result) {
+void print_row(const bench::Result& result, bool judged) {
+  if (!result.pass && !result.bar) {  // only a wrong answer fails without a bar
+    fmt::print("{:<36} {:>10} {}\n", result.name, "WRONG", result.reference);
+    return;
+  }
   const std::string bar = result.bar ? fmt::format("{:.2f}", *result.bar) : "-";
   fmt::print(kRow, result.name, figure(result.value), result.unit, result.reference, figure(result.reference_value),
-             fmt::format("{:.2f}", result.ratio), bar, verdict(result));
+             fmt::format("{:.2f}", result.ratio), bar, verdict(result, judged));
   std::fflush(stdout);
 }
 
@@ -75,9 +79,9 @@ void print_summary(const bench::Context& context) {
   }
   for (const std::string& wrong : context.wrong_answers()) fmt::print("wrong answer: {}\n", wrong);
   if (context.quick()) {
-    fmt::print("{} results; --quick does not judge bars\n", context.results().size());
+    fmt::print("results: {}; --quick does not judge bars\n", context.results().size());
   } else {
-    fmt::print("{} results, {} of {} bars missed\n", context.results().size(), missed, bars);
+    fmt::print("results: {}, bars missed: {} of {}\n", context.results().size(), missed, bars);
   }
 }
 

@@ -8,7 +8,7 @@ namespace quern::cli {
 // To standard output, a line each, at once.
 void print_machine(const bench::Machine& machine, const bench::Peers* peers);
 void print_header();
-void print_row(const bench::Result& result);
+void print_row(const bench::Result& result, bool judged);  // not judged: --quick
 
 // GEMM's geometric mean against its peer, and how many bars were missed.
 void print_summary(const bench::Context& context);

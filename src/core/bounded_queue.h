@@ -117,7 +117,7 @@ class BoundedQueue {
   bool push(T&& item) noexcept {
     for (;;) {
       for (int i = 0; i < kTries; ++i) {
-        if (try_push(std::move(item))) return true;
+        if (try_push(std::move(item))) return true;  // NOLINT(bugprone-use-after-move): moved only when it returns true
         if (closed()) return false;
         rest(i);
       }
@@ -158,7 +158,7 @@ class BoundedQueue {
 
  private:
   // One item, or the room for one. On lines of its own: the neighbour is being used by another core.
-  struct alignas(kCacheLine) Cell {
+  struct alignas(std::max(kCacheLine, alignof(T))) Cell {
     std::atomic<uint64_t> sequence;
     alignas(T) std::byte storage[sizeof(T)];
   };

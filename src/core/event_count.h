@@ -14,8 +14,13 @@ namespace quern {
 //   waker:   condition.<read-modify-write>(seq_cst);  events.wake_one();
 //
 // No wake-up is lost. All of these are seq_cst and so lie in one order that every thread agrees on:
-//   waiter:  S1 sleepers += 1    S2 read epoch     S3 read the condition, false => sleep while epoch is still S2's
-//   value waker:   W1 condition = true W2 read sleepers  W3 if not 0: epoch += 1, wake
+//
+//   waiter                                              waker
+//   S1 sleepers += 1                                    W1 change the condition to true
+//   S2 read epoch                                       W2 read sleepers
+//   S3 read the condition; if false, sleep while        W3 if there are any: epoch += 1, wake
+//      the epoch is still the one of S2
+//
 // - W2 before S1: then W1 < W2 < S1 < S3, so S3 reads true and the waiter does not sleep.
 // - S1 before W2: the waker sees a sleeper and comes to W3.
 //     W3 before S2: W1 < W3 < S2 < S3, and again S3 reads true.

@@ -67,12 +67,12 @@ HWY_INLINE void MultiplyScores(const Block& block, size_t K, ConstRows a, ConstR
 }
 
 // c (queries, N) = or += s (queries, keys) b (keys, N). s must be 0 where a row does not see a key that another row of
-// its tile sees: adding 0 * b changes no bit but the sign of a zero, which CopyOut takes away.
+// its tile sees: for finite b, adding 0 * b changes no bit but the sign of a zero, which CopyOut takes away.
 HWY_INLINE void MultiplyByRows(const Block& block, size_t N, Rows s, ConstRows b, Rows c, bool add) {
   for (size_t i = 0; i < block.queries; i += kTileRows) {
     const size_t rows = std::min(kTileRows, block.queries - i);
     const size_t keys = block.seen_before(i + rows);
-    if (keys == 0) break;
+    if (keys == 0) continue;  // the first rows may see none of the block's keys
     MultiplyBlock<ALayout::kRows>(rows, N, {keys, s.row(i), s.stride, b.data, b.stride, c.row(i), c.stride, add});
   }
 }

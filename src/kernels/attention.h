@@ -11,6 +11,8 @@
 //   dv_j  = chain over i of p_ij dout_i                dk_j = chain over i of ds_ij q_i
 // Dropout multiplies p_ij, where it meets v or dout, and dp_ij by its scale or by 0. Outputs have no -0. Dividing by
 // the sum is multiplying by its reciprocal; the log is taken in double. No block size, vector width or thread enters.
+// This holds for finite inputs. A NaN or an infinity in v, k, q or dout also reaches a few rows of the same tile that
+// causality would spare, as 0 * inf: the result is then as useless as the input, and says so.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +32,8 @@ struct AttentionShape {
 
 inline constexpr size_t kMaxHeadDim = 256;
 
-// Floats of scratch that forward and backward need for one call; grows with T * head_dim, never with T * T.
+// Floats of scratch that forward and backward need for one call; grows with T * (head_dim + a block of queries), never
+// with T * T.
 size_t attention_scratch(const AttentionShape& shape) noexcept;
 
 // out (T, C) = softmax(q k^T / sqrt(head_dim), causal) v for heads [first_head, last_head); overwrites those columns.

@@ -1,3 +1,4 @@
+#include <cassert>
 #include <cmath>
 
 #include "kernels/attention.h"
@@ -36,9 +37,9 @@ struct RowConstants {
   const float* multipliers;  // of dropout, or null
 };
 
-// min(x, 0), and NaN for NaN: a probability is at most 1, however logsumexp was rounded.
+// min(x, 0), but NaN for NaN, which Min does not promise. A probability is at most 1, however logsumexp was rounded.
 HWY_INLINE V16 AtMostZero(const V16& x) {
-  return Map([](V v) HWY_ATTR { return hn::Min(hn::Zero(d), v); }, x);
+  return Map([](V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Gt(v, hn::Zero(d)), v); }, x);
 }
 
 // From scores s and dP to dropped P (in s) and dS (in dp), for the n keys that the row sees; then zeros for at
@@ -159,6 +160,7 @@ HWY_EXPORT(AttentionBackward);
 void attention_backward(const AttentionShape& shape, const float* qkv, const float* out, const float* logsumexp,
                         const float* dout, float* dqkv, const Dropout& dropout, size_t first_head, size_t last_head,
                         std::span<float> scratch) noexcept {
+  assert(shape.head_dim <= kMaxHeadDim && scratch.size() >= attention_scratch(shape));
   HWY_DYNAMIC_DISPATCH(AttentionBackward)
   (shape, qkv, out, logsumexp, dout, dqkv, dropout, first_head, last_head, scratch.data());
 }

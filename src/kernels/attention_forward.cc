@@ -1,3 +1,4 @@
+#include <cassert>
 #include <cmath>
 
 #include "kernels/attention.h"
@@ -150,6 +151,7 @@ size_t attention_scratch(const AttentionShape& shape) noexcept {
 
 void attention_forward(const AttentionShape& shape, const float* qkv, float* out, float* logsumexp,
                        const Dropout& dropout, size_t first_head, size_t last_head, std::span<float> scratch) noexcept {
+  assert(shape.head_dim <= kMaxHeadDim && scratch.size() >= attention_scratch(shape));
   HWY_DYNAMIC_DISPATCH(AttentionForward)
   (shape, qkv, out, logsumexp, dropout, first_head, last_head, scratch.data());
 }

@@ -60,8 +60,8 @@ void RowScale(float* row, size_t V, float factor) {
 
 // Three passes over a row that the second and third find in cache. log in double, rounded once: float variants of log
 // differ between C libraries.
-void Rows(float* logits, size_t stride, const int32_t* targets, size_t rows, size_t V, float scale, float* losses,
-          bool gradient) {
+void CrossEntropyRows(float* logits, size_t stride, const int32_t* targets, size_t rows, size_t V, float scale,
+                      float* losses, bool gradient) {
   for (size_t r = 0; r < rows; ++r) {
     float* row = logits + r * stride;
     if (targets[r] == kIgnoreTarget) {
@@ -87,13 +87,13 @@ HWY_AFTER_NAMESPACE();
 namespace quern::kernels {
 namespace {
 
-HWY_EXPORT(Rows);
+HWY_EXPORT(CrossEntropyRows);
 
 }  // namespace
 
 void cross_entropy(float* logits, size_t stride, const int32_t* targets, size_t rows, size_t V, float scale,
                    float* losses, bool gradient) noexcept {
-  HWY_DYNAMIC_DISPATCH(Rows)(logits, stride, targets, rows, V, scale, losses, gradient);
+  HWY_DYNAMIC_DISPATCH(CrossEntropyRows)(logits, stride, targets, rows, V, scale, losses, gradient);
 }
 
 }  // namespace quern::kernels

@@ -11,8 +11,8 @@ inline constexpr int32_t kIgnoreTarget = -1;
 
 // losses[r] = log(sum_j e^logits[r, j]) - logits[r, target[r]]. Then, where `gradient` is true, the row is overwritten
 // by its gradient times `scale`: (softmax(logits) - onehot(target)) * scale.
-// Targets are below V or kIgnoreTarget (checked by the caller). A NaN in a row makes its loss NaN. Rows are independent;
-// any alignment, any thread, no allocation. V >= 1.
+// Targets are below V or kIgnoreTarget (checked by the caller). A NaN in a row makes its loss NaN. Rows are
+// independent; any alignment, any thread, no allocation. V >= 1.
 void cross_entropy(float* logits, size_t stride, const int32_t* targets, size_t rows, size_t V, float scale,
                    float* losses, bool gradient) noexcept;
 

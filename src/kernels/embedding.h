@@ -6,12 +6,12 @@
 
 namespace quern::kernels {
 
-// out (T, C) = tokens_table[token[t]] + positions_table[first_position + t]. Token ids must be below the table's rows
-// (checked by the caller). Any alignment, any thread, no allocation.
+// out (T, C) = token_table[tokens[t]] + position_table[first_position + t]. Token ids must be below the table's rows
+// (checked by the caller). Arrays must not overlap. Any alignment, any thread, no allocation.
 void embedding_forward(const int32_t* tokens, const float* token_table, const float* position_table, float* out,
                        size_t T, size_t C, size_t first_position = 0) noexcept;
 
-// dtoken_table[token[t]] += dout[t] and dposition_table[first_position + t] += dout[t], in increasing t.
+// dtoken_table[tokens[t]] += dout[t] and dposition_table[first_position + t] += dout[t], in increasing t.
 void embedding_backward(const int32_t* tokens, const float* dout, float* dtoken_table, float* dposition_table, size_t T,
                         size_t C, size_t first_position = 0) noexcept;
 

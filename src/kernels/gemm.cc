@@ -19,12 +19,12 @@ HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 namespace {
 
-// Depth of a block: the longer, the fewer times C is read and written again. The 8 rows of A that a tile walks along the
-// panels of B with, 8 x 768 x 4 = 24 KiB, still fit L1.
+// Depth of a block: the longer, the fewer times C is read and written again. The 8 rows of A that a tile walks along
+// the panels of B with, 8 x 768 x 4 = 24 KiB, still fit L1.
 constexpr size_t kMaxDepth = 768;
 
 // Tiles of rows whose A is packed together, so that whole cache lines of A^T are read.
-constexpr size_t kGroupRows = 4 * kTileRows;
+constexpr size_t kGroupRows = 8 * kTileRows;
 
 constexpr size_t kScratchA = kGroupRows * kMaxDepth;
 constexpr size_t kScratchB = kGemmScratch - kScratchA;
@@ -44,8 +44,8 @@ struct GroupA {
   size_t tile_stride;  // floats from one tile's rows to the next tile's
 };
 
-// Rows i ... i + rows and columns k ... k + K of A. Row-major fp32 is read in place; A^T is packed, because its rows lie
-// far apart; 16-bit numbers are widened.
+// Rows i ... i + rows and columns k ... k + K of A. Row-major fp32 is read in place; A^T is packed, because its rows
+// lie far apart; 16-bit numbers are widened.
 GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float* scratch) {
   if (g.layout == Layout::kTN) {
     PackStraight<kTileRows>(g.a, k, i, K, rows, scratch);
@@ -58,12 +58,17 @@ GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float*
   return {ALayout::kRows, scratch, K, kTileRows * K};
 }
 
+// Pointers that the epilogue does not use may be null.
 V EpilogueOf(const Gemm& g, V x, const float* bias, const float* residual, float* gelu_input) {
   switch (g.epilogue) {
-    case Epilogue::kNone: return x;
-    case Epilogue::kBias: return hn::Add(x, hn::LoadU(d, bias));
-    case Epilogue::kResidual: return hn::Add(x, hn::LoadU(d, residual));
-    case Epilogue::kBiasResidual: return hn::Add(hn::Add(x, hn::LoadU(d, bias)), hn::LoadU(d, residual));
+    case Epilogue::kNone:
+      return x;
+    case Epilogue::kBias:
+      return hn::Add(x, hn::LoadU(d, bias));
+    case Epilogue::kResidual:
+      return hn::Add(x, hn::LoadU(d, residual));
+    case Epilogue::kBiasResidual:
+      return hn::Add(hn::Add(x, hn::LoadU(d, bias)), hn::LoadU(d, residual));
     case Epilogue::kBiasGelu: {
       const V y = hn::Add(x, hn::LoadU(d, bias));
       if (gelu_input != nullptr) hn::StoreU(y, d, gelu_input);
@@ -73,27 +78,34 @@ V EpilogueOf(const Gemm& g, V x, const float* bias, const float* residual, float
   return x;
 }
 
+// p + n, or null for null.
+template <typename T>
+T* Offset(T* p, size_t n) {
+  return p != nullptr ? p + n : nullptr;
+}
+
+// Finishes `cols` < kN elements at offset `at` of C, column j, through buffers: nothing past them is touched.
+void EpilogueTail(const Gemm& g, size_t at, size_t j, size_t cols) {
+  const size_t bytes = cols * sizeof(float);
+  HWY_ALIGN float x[kN] = {}, bias[kN] = {}, residual[kN] = {}, input[kN] = {};
+  std::memcpy(x, g.c + at, bytes);
+  if (g.bias != nullptr) std::memcpy(bias, g.bias + j, bytes);
+  if (g.residual != nullptr) std::memcpy(residual, g.residual + at, bytes);
+  hn::Store(EpilogueOf(g, hn::Load(d, x), bias, residual, input), d, x);
+  std::memcpy(g.c + at, x, bytes);
+  if (g.gelu_input != nullptr) std::memcpy(g.gelu_input + at, input, bytes);
+}
+
 // Finishes rows i ... and columns j ... of C while they are in L1.
 void ApplyEpilogue(const Gemm& g, size_t i, size_t rows, size_t j, size_t cols) {
   for (size_t r = i; r < i + rows; ++r) {
-    const size_t at = r * g.c_stride + j;
-    const float* residual = g.residual != nullptr ? g.residual + at : nullptr;
-    const float* bias = g.bias != nullptr ? g.bias + j : nullptr;
-    float* input = g.gelu_input != nullptr ? g.gelu_input + at : nullptr;
-    size_t c = 0;
-    for (; c + kN <= cols; c += kN) {
-      const V x = hn::LoadU(d, g.c + at + c);
-      hn::StoreU(EpilogueOf(g, x, bias + c, residual + c, input != nullptr ? input + c : nullptr), d, g.c + at + c);
+    size_t at = r * g.c_stride + j, c = 0;
+    for (; c + kN <= cols; c += kN, at += kN) {
+      const V x = hn::LoadU(d, g.c + at);
+      hn::StoreU(EpilogueOf(g, x, Offset(g.bias, j + c), Offset(g.residual, at), Offset(g.gelu_input, at)), d,
+                 g.c + at);
     }
-    if (c == cols) continue;
-    const size_t bytes = (cols - c) * sizeof(float);
-    HWY_ALIGN float x[kN] = {}, b[kN] = {}, e[kN] = {}, y[kN] = {};
-    std::memcpy(x, g.c + at + c, bytes);
-    if (bias != nullptr) std::memcpy(b, bias + c, bytes);
-    if (residual != nullptr) std::memcpy(e, residual + c, bytes);
-    hn::Store(EpilogueOf(g, hn::Load(d, x), b, e, y), d, x);
-    std::memcpy(g.c + at + c, x, bytes);
-    if (input != nullptr) std::memcpy(input + c, y, bytes);
+    if (c < cols) EpilogueTail(g, at, j + c, cols - c);
   }
 }
 
@@ -112,7 +124,7 @@ void EdgeTile(TileFunction tile, TileArgs args, size_t rows, size_t cols) {
   for (size_t r = 0; r < rows; ++r) std::memcpy(c + r * c_stride, buffer + r * kTileCols, cols * sizeof(float));
 }
 
-// Asks for the lines of a tile of C, which is used a tile's time (about 3,000 cycles) later.
+// Asks for the lines of a tile of C, which is used a tile's time (K x 12 cycles) later.
 void PrefetchTile(const float* c, size_t c_stride, size_t rows, size_t cols) {
   for (size_t r = 0; r < rows; ++r) {
     for (size_t j = 0; j < cols; j += 16) __builtin_prefetch(c + r * c_stride + j, 1);
@@ -130,8 +142,14 @@ struct BlockB {
 void MultiplyRows(const Gemm& g, ALayout layout, const float* a, size_t a_stride, const BlockB& b, size_t i,
                   size_t rows) {
   const bool last = b.k + b.K == g.K;
-  TileArgs args{.K = b.K, .a = a, .a_stride = a_stride, .b = b.panels, .b_stride = kTileCols,
-                .c = g.c + i * g.c_stride + b.j, .c_stride = g.c_stride, .add = g.add || b.k > 0};
+  TileArgs args{.K = b.K,
+                .a = a,
+                .a_stride = a_stride,
+                .b = b.panels,
+                .b_stride = kTileCols,
+                .c = g.c + i * g.c_stride + b.j,
+                .c_stride = g.c_stride,
+                .add = g.add || b.k > 0};
   for (size_t j = 0; j < b.N; j += kTileCols, args.b += b.stride, args.c += kTileCols) {
     const size_t cols = std::min(kTileCols, b.N - j);
     const size_t vecs = (cols + kN - 1) / kN;
@@ -189,7 +207,7 @@ void MultiplyNothing(const Gemm& g) {
 
 }  // namespace
 
-void Run(const Gemm& g, float* scratch, size_t block) {
+void RunGemm(const Gemm& g, float* scratch, size_t block) {
   if (g.M == 0 || g.N == 0) return;
   if (g.K == 0) {
     MultiplyNothing(g);
@@ -198,9 +216,9 @@ void Run(const Gemm& g, float* scratch, size_t block) {
   }
 }
 
-size_t PackedSize(size_t K, size_t N) { return (N + kTileCols - 1) / kTileCols * kTileCols * K; }
+size_t GemmPackedSize(size_t K, size_t N) { return (N + kTileCols - 1) / kTileCols * kTileCols * K; }
 
-void PackB(Layout layout, const Operand& b, size_t K, size_t N, float* packed) {
+void GemmPackB(Layout layout, const Operand& b, size_t K, size_t N, float* packed) {
   PackPanelsB(layout, b, 0, K, 0, N, packed);
 }
 
@@ -211,9 +229,9 @@ HWY_AFTER_NAMESPACE();
 namespace quern::kernels {
 namespace {
 
-HWY_EXPORT(Run);
-HWY_EXPORT(PackedSize);
-HWY_EXPORT(PackB);
+HWY_EXPORT(RunGemm);
+HWY_EXPORT(GemmPackedSize);
+HWY_EXPORT(GemmPackB);
 
 // Half of L2 for the block of B; the rest for A, C and what the hardware prefetches. Only speed depends on it.
 size_t block_floats() {
@@ -229,13 +247,16 @@ size_t block_floats() {
 void gemm(const Gemm& args, std::span<float> scratch) noexcept {
   assert(scratch.size() >= kGemmScratch);
   assert(args.residual == nullptr || args.residual != args.c);
-  HWY_DYNAMIC_DISPATCH(Run)(args, scratch.data(), block_floats());
+  assert(args.bias != nullptr || args.epilogue == Epilogue::kNone || args.epilogue == Epilogue::kResidual);
+  assert(args.residual != nullptr ||
+         (args.epilogue != Epilogue::kResidual && args.epilogue != Epilogue::kBiasResidual));
+  HWY_DYNAMIC_DISPATCH(RunGemm)(args, scratch.data(), block_floats());
 }
 
-size_t packed_size(size_t K, size_t N) noexcept { return HWY_DYNAMIC_DISPATCH(PackedSize)(K, N); }
+size_t packed_size(size_t K, size_t N) noexcept { return HWY_DYNAMIC_DISPATCH(GemmPackedSize)(K, N); }
 
 void pack_b(Layout layout, const Operand& b, size_t K, size_t N, float* packed) noexcept {
-  HWY_DYNAMIC_DISPATCH(PackB)(layout, b, K, N, packed);
+  HWY_DYNAMIC_DISPATCH(GemmPackB)(layout, b, K, N, packed);
 }
 
 }  // namespace quern::kernels

@@ -50,14 +50,14 @@ struct Gemm {
 };
 
 // Floats of scratch that any gemm() call needs; one scratch per thread.
-inline constexpr size_t kGemmScratch = size_t{288} << 10;
+inline constexpr size_t kGemmScratch = size_t{320} << 10;
 
 // Computes C. C must not overlap A, B or the bias. Any alignment, any thread, no allocation. K = 0 gives 0 (or C).
 // scratch.size() >= kGemmScratch.
 void gemm(const Gemm& args, std::span<float> scratch) noexcept;
 
-// A (K, N) operand B packed ahead, for weights that many calls use. The layout belongs to the current target: pack again
-// after select_target().
+// A (K, N) operand B packed ahead, for weights that many calls use. The layout belongs to the current target: pack
+// again after select_target().
 size_t packed_size(size_t K, size_t N) noexcept;  // floats
 // Packs b, which lies as layout says (kTN as kNN), into `packed` (packed_size(K, N) floats).
 void pack_b(Layout layout, const Operand& b, size_t K, size_t N, float* packed) noexcept;

@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "kernels/convert.h"
+#include "kernels/convert-inl.h"
 #include "kernels/gemm.h"
 #include "kernels/tile-inl.h"
 #include "kernels/transpose-inl.h"
@@ -25,15 +25,29 @@ HWY_INLINE const void* At(const Operand& operand, size_t row, size_t col) {
   return static_cast<const char*>(operand.data) + (row * operand.stride + col) * size_of(operand.type);
 }
 
+template <DType type>
+HWY_INLINE void WidenRow(const void* in, float* HWY_RESTRICT out, size_t n) {
+  const auto* p = static_cast<const Stored<type>*>(in);
+  size_t i = 0;
+  for (; i + kN <= n; i += kN) hn::StoreU(LoadAs<type>(p + i), d, out + i);
+  if (i < n) StoreNAs<DType::kF32>(LoadNAs<type>(p + i, n - i), out + i, n - i);
+}
+
 // out (rows, cols) = the part of `operand` that starts at (row, col), as fp32.
 HWY_INLINE void CopyAsFloat(const Operand& operand, size_t row, size_t col, size_t rows, size_t cols, float* out,
                             size_t out_stride) {
   for (size_t r = 0; r < rows; ++r, out += out_stride) {
     const void* in = At(operand, row + r, col);
     switch (operand.type) {
-      case DType::kF32: std::memcpy(out, in, cols * sizeof(float)); break;
-      case DType::kBF16: from_bf16(static_cast<const Half*>(in), out, cols); break;
-      case DType::kF16: from_f16(static_cast<const Half*>(in), out, cols); break;
+      case DType::kF32:
+        std::memcpy(out, in, cols * sizeof(float));
+        break;
+      case DType::kBF16:
+        WidenRow<DType::kBF16>(in, out, cols);
+        break;
+      case DType::kF16:
+        WidenRow<DType::kF16>(in, out, cols);
+        break;
     }
   }
 }

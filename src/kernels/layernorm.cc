@@ -1,7 +1,6 @@
 #include "kernels/layernorm.h"
 
 #include <cmath>
-#include <iterator>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/layernorm.cc"
@@ -85,8 +84,9 @@ HWY_INLINE void Turn(const Args& args, size_t r) {
 }
 
 template <bool kResidual>
-HWY_INLINE void TwoPass(const Args& args) {
+HWY_INLINE void Forward(const Args& args) {
   const size_t rows = args.rows;
+  if (rows == 0) return;
   Turn<kResidual, true, false, false>(args, 0);
   if (rows == 1) {
     Turn<kResidual, false, true, false>(args, 1);
@@ -96,45 +96,6 @@ HWY_INLINE void TwoPass(const Args& args) {
     Turn<kResidual, false, true, true>(args, rows);
   }
   Turn<kResidual, false, false, true>(args, rows + 1);
-}
-
-// One reading of the row for its statistics. Each lane runs Welford's recurrence over its own elements, k so far:
-//   mean_l += (x - mean_l) / k,  squares_l += (x - mean_l before) (x - mean_l after).
-// The lanes, of n_l elements each, then join: mean = sum(n_l mean_l) / C, squares = sum(squares_l + n_l (mean_l -
-// mean)^2).
-template <bool kResidual>
-HWY_INLINE void Welford(const Args& args, size_t row) {
-  static constexpr float kOverK[] = {1.0f, 1.0f / 2, 1.0f / 3, 1.0f / 4, 1.0f / 5, 1.0f / 6, 1.0f / 7, 1.0f / 8};
-  static_assert(kTwoPassFeatures <= kStep * std::size(kOverK));
-  V16 mean = Set16(0.0f), squares = mean;
-  const auto take = [&](const V16& x, size_t k) HWY_ATTR {
-    const V16 before = Sub16(x, mean);
-    mean = MulAdd16(before, Set16(kOverK[k]), mean);
-    squares = MulAdd16(before, Sub16(x, mean), squares);
-  };
-  const size_t whole = args.C / kStep, rest = args.C % kStep;
-  for (size_t k = 0; k < whole; ++k) take(Read<kResidual, false>(args, row, k * kStep), k);
-  HWY_ALIGN float elements[kVirtualLanes];
-  for (size_t l = 0; l < kVirtualLanes; ++l) elements[l] = static_cast<float>(whole + (l < rest ? 1 : 0));
-  if (rest > 0) {  // a lane that reads its own mean stays as it is
-    if constexpr (kResidual) Read<kResidual, true>(args, row, whole * kStep);
-    take(MergeN16(args.input + row * args.C + whole * kStep, rest, mean), whole);
-  }
-  const V16 count = Load16(elements);
-  const float features = static_cast<float>(args.C);
-  args.stats.mean[row] = Sum16(Mul16(count, mean)) / features;
-  const V16 apart = Sub16(mean, Set16(args.stats.mean[row]));
-  args.stats.reciprocal[row] = Reciprocal(Sum16(MulAdd16(Mul16(count, apart), apart, squares)), features);
-}
-
-template <bool kResidual>
-HWY_INLINE void Forward(const Args& args) {
-  if (args.rows == 0) return;
-  if (args.C >= kTwoPassFeatures) return TwoPass<kResidual>(args);
-  for (size_t r = 0; r < args.rows; ++r) {
-    Welford<kResidual>(args, r);
-    Turn<kResidual, false, false, true>(args, r + 2);
-  }
 }
 
 }  // namespace

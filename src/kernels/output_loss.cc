@@ -16,17 +16,38 @@ void output_loss(const OutputLoss& args, std::span<float> scratch) noexcept {
   for (size_t row = 0; row < args.rows; row += args.chunk) {
     const size_t n = std::min(args.chunk, args.rows - row);
     const float* x = args.x + row * args.C;
-    gemm({.layout = Layout::kNT, .M = n, .N = args.V, .K = args.C, .a = {x, args.C}, .b = args.weight,
-          .packed_b = args.packed_weight, .c = logits, .c_stride = args.V},
+    gemm({.layout = Layout::kNT,
+          .M = n,
+          .N = args.V,
+          .K = args.C,
+          .a = {x, args.C},
+          .b = args.weight,
+          .packed_b = args.packed_weight,
+          .c = logits,
+          .c_stride = args.V},
          work);
     cross_entropy(logits, args.V, args.targets + row, n, args.V, args.scale, args.losses + row, args.dx != nullptr);
     if (args.dx == nullptr) continue;
-    gemm({.layout = Layout::kNN, .M = n, .N = args.C, .K = args.V, .a = {logits, args.V}, .b = args.weight,
-          .packed_b = args.packed_weight_transposed, .c = args.dx + row * args.C, .c_stride = args.C},
+    gemm({.layout = Layout::kNN,
+          .M = n,
+          .N = args.C,
+          .K = args.V,
+          .a = {logits, args.V},
+          .b = args.weight,
+          .packed_b = args.packed_weight_transposed,
+          .c = args.dx + row * args.C,
+          .c_stride = args.C},
          work);
     if (args.dweight == nullptr) continue;
-    gemm({.layout = Layout::kTN, .M = args.V, .N = args.C, .K = n, .a = {logits, args.V}, .b = {x, args.C},
-          .c = args.dweight, .c_stride = args.C, .add = true},
+    gemm({.layout = Layout::kTN,
+          .M = args.V,
+          .N = args.C,
+          .K = n,
+          .a = {logits, args.V},
+          .b = {x, args.C},
+          .c = args.dweight,
+          .c_stride = args.C,
+          .add = true},
          work);
   }
 }

@@ -20,9 +20,9 @@ std::string name_of(int64_t target) {
 
 bool has_fma(int64_t target) {
 #if HWY_ARCH_X86
-  return (target & ~(kScalarTargets | HWY_SSSE3 | HWY_SSE4)) != 0;
+  return (target & (HWY_AVX2 | HWY_AVX3 | HWY_AVX3_DL)) != 0;
 #else
-  return (target & kScalarTargets) == 0;
+  return (target & (HWY_NEON | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)) != 0;
 #endif
 }
 

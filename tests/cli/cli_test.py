@@ -138,7 +138,7 @@ class Bench(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         rows = [line for line in run.stdout.splitlines() if line.startswith("accumulate")]
         self.assertTrue(rows)
-        self.assertIn(f"{len(rows)} results", run.stdout)
+        self.assertIn(f"results: {len(rows)};", run.stdout)
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ TEST(RandomStream, IsUniformEnoughToCountOn) {
     }
   }
   // 400,000 tosses of a coin per bit: a deviation of 316, so 5 of them is 1,581.
-  for (const uint32_t count : ones) EXPECT_NEAR(count, 4 * kBlocks / 2, 1581);
+  for (const uint32_t count : ones) EXPECT_NEAR(count, 2 * kBlocks, 1581);
 }
 
 }  // namespace

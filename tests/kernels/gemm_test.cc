@@ -22,8 +22,8 @@ struct Size {
 };
 
 // Every edge of the tiles (6 and 8 rows, 8 to 48 columns), of vectors, and of the blocks of depth and rows.
-const std::vector<Size> kSizes = {{1, 1, 1},    {2, 3, 5},     {6, 16, 8},   {7, 17, 9},    {8, 48, 16},
-                                  {9, 49, 31},  {13, 50, 33},  {1, 100, 64}, {33, 100, 17}, {65, 7, 40},
+const std::vector<Size> kSizes = {{1, 1, 1},     {2, 3, 5},     {6, 16, 8},    {7, 17, 9},    {8, 48, 16},
+                                  {9, 49, 31},   {13, 50, 33},  {1, 100, 64},  {33, 100, 17}, {65, 7, 40},
                                   {20, 33, 520}, {16, 96, 400}, {270, 20, 30}, {300, 51, 7},  {5, 200, 770}};
 
 const Layout kLayouts[] = {Layout::kNN, Layout::kNT, Layout::kTN};
@@ -59,8 +59,15 @@ class Problem {
     for (size_t i = 0; i < size_.M; ++i) {
       for (size_t j = 0; j < size_.N; ++j) c_[i * c_stride() + j] = add ? old(i, j) : std::nanf("");
     }
-    return {.layout = layout_, .M = size_.M, .N = size_.N, .K = size_.K, .a = {a_.data(), a_cols_ + 3},
-            .b = {b_.data(), b_cols_ + 1}, .c = c_.data(), .c_stride = c_stride(), .add = add};
+    return {.layout = layout_,
+            .M = size_.M,
+            .N = size_.N,
+            .K = size_.K,
+            .a = {a_.data(), a_cols_ + 3},
+            .b = {b_.data(), b_cols_ + 1},
+            .c = c_.data(),
+            .c_stride = c_stride(),
+            .add = add};
   }
 
   // C without its gaps, which must be as they were.
@@ -213,18 +220,22 @@ TEST(Gemm, HalfOperandsGiveTheProductOfTheirValues) {
 
 float epilogue_twin(Epilogue epilogue, float x, float bias, float residual) {
   switch (epilogue) {
-    case Epilogue::kNone: return x;
-    case Epilogue::kBias: return x + bias;
-    case Epilogue::kBiasGelu: return twin::gelu(x + bias);
-    case Epilogue::kResidual: return x + residual;
-    case Epilogue::kBiasResidual: return (x + bias) + residual;
+    case Epilogue::kNone:
+      return x;
+    case Epilogue::kBias:
+      return x + bias;
+    case Epilogue::kBiasGelu:
+      return twin::gelu(x + bias);
+    case Epilogue::kResidual:
+      return x + residual;
+    case Epilogue::kBiasResidual:
+      return (x + bias) + residual;
   }
   return 0;
 }
 
 TEST(Gemm, EpiloguesEqualTheTwin) {
-  for (const Epilogue epilogue :
-       {Epilogue::kBias, Epilogue::kBiasGelu, Epilogue::kResidual, Epilogue::kBiasResidual}) {
+  for (const Epilogue epilogue : {Epilogue::kBias, Epilogue::kBiasGelu, Epilogue::kResidual, Epilogue::kBiasResidual}) {
     for_each_problem([epilogue](Layout layout, Size size) {
       Problem problem(layout, size);
       const Placed bias(test::normal(size.N, 7), 1);

@@ -9,7 +9,7 @@
 namespace quern::kernels {
 namespace {
 
-// Below and above kTwoPassFeatures, whole and broken groups of 16.
+// Whole and broken groups of 16.
 constexpr std::array<size_t, 19> kSizes = {1,   2,   3,   15,  16,  17,  31,  33,  48, 100,
                                            112, 127, 128, 129, 143, 144, 200, 257, 512};
 
@@ -42,29 +42,11 @@ Inputs inputs_of(size_t rows, size_t C, float shift = 0.0f) {
 
 // ---- the twin: the same operations in the same order, one element at a time
 
-void twin_two_pass(const float* x, size_t C, float& mean, float& squares) {
+void twin_statistics(const float* x, size_t C, float& mean, float& squares) {
   twin::Lanes sum, square;
   for (size_t c = 0; c < C; ++c) sum.at(c) += x[c];
   mean = sum.sum() / static_cast<float>(C);
   for (size_t c = 0; c < C; ++c) square.at(c) = std::fma(x[c] - mean, x[c] - mean, square.at(c));
-  squares = square.sum();
-}
-
-void twin_welford(const float* x, size_t C, float& mean, float& squares) {
-  twin::Lanes means, square, weighted;
-  std::array<float, 16> count{};
-  for (size_t c = 0; c < C; ++c) {
-    const float before = x[c] - means.at(c);
-    count[c % 16] += 1.0f;
-    means.at(c) = std::fma(before, 1.0f / count[c % 16], means.at(c));
-    square.at(c) = std::fma(before, x[c] - means.at(c), square.at(c));
-  }
-  for (size_t l = 0; l < 16; ++l) weighted.at(l) = count[l] * means.at(l);
-  mean = weighted.sum() / static_cast<float>(C);
-  for (size_t l = 0; l < 16; ++l) {
-    const float apart = means.at(l) - mean;
-    square.at(l) = std::fma(count[l] * apart, apart, square.at(l));
-  }
   squares = square.sum();
 }
 
@@ -73,7 +55,7 @@ Forward twin_forward(const Inputs& in, const std::vector<float>& x) {
   for (size_t r = 0; r < in.rows; ++r) {
     const float* row = &x[r * in.C];
     float squares = 0;
-    (in.C >= kTwoPassFeatures ? twin_two_pass : twin_welford)(row, in.C, f.mean[r], squares);
+    twin_statistics(row, in.C, f.mean[r], squares);
     f.reciprocal[r] = 1.0f / std::sqrt(squares / static_cast<float>(in.C) + kLayernormEpsilon);
     for (size_t c = 0; c < in.C; ++c) {
       f.out[r * in.C + c] = std::fma((row[c] - f.mean[r]) * f.reciprocal[r], in.weight[c], in.bias[c]);

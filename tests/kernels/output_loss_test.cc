@@ -24,9 +24,17 @@ class OutputLossTest : public ::testing::Test {
   }
 
   OutputLoss args(Output& out, size_t chunk) const {
-    return {.rows = kRows, .C = kC, .V = kV, .x = x_.data(), .weight = {weight_.data(), kC},
-            .targets = targets_.data(), .scale = kScale, .losses = out.losses.data(), .dx = out.dx.data(),
-            .dweight = out.dweight.data(), .chunk = chunk};
+    return {.rows = kRows,
+            .C = kC,
+            .V = kV,
+            .x = x_.data(),
+            .weight = {weight_.data(), kC},
+            .targets = targets_.data(),
+            .scale = kScale,
+            .losses = out.losses.data(),
+            .dx = out.dx.data(),
+            .dweight = out.dweight.data(),
+            .chunk = chunk};
   }
 
   Output run(size_t chunk) const {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -72,7 +73,7 @@ class Placed {
 inline ::testing::AssertionResult same_bits(std::span<const float> expected, std::span<const float> found) {
   if (expected.size() != found.size()) return ::testing::AssertionFailure() << "sizes differ";
   for (size_t i = 0; i < expected.size(); ++i) {
-    if (std::memcmp(&expected[i], &found[i], sizeof(float)) != 0) {
+    if (std::bit_cast<uint32_t>(expected[i]) != std::bit_cast<uint32_t>(found[i])) {
       return ::testing::AssertionFailure() << "element " << i << ": expected " << expected[i] << ", found " << found[i];
     }
   }
@@ -81,7 +82,8 @@ inline ::testing::AssertionResult same_bits(std::span<const float> expected, std
 
 // |expected - found| <= tolerance * max(1, |expected|) for every element.
 template <typename Expected>
-::testing::AssertionResult close(const std::vector<Expected>& expected, std::span<const float> found, double tolerance) {
+::testing::AssertionResult close(const std::vector<Expected>& expected, std::span<const float> found,
+                                 double tolerance) {
   if (expected.size() != found.size()) return ::testing::AssertionFailure() << "sizes differ";
   for (size_t i = 0; i < expected.size(); ++i) {
     const double e = static_cast<double>(expected[i]);
