@@ -2,9 +2,10 @@
 //
 // The numerical contract (promise I6), for query i, keys j <= i and c = 1 / sqrt(head_dim) rounded to float. A chain is
 // of fused multiply-adds from 0 in the order of its index; lanes are the 16 virtual lanes of a row reduction.
-//   s_ij  = chain over k of q_ik k_jk                  p_ij = exp(fma(c, s_ij, -m_i)),  m_i = c * max over j of s_ij
-//   out_i = (chain over j of p_ij v_j) / sum_i         sum_i = lanes over j of p_ij;  logsumexp_i = m_i + log(sum_i)
-// Backward takes p_ij = exp(fma(c, s_ij, -logsumexp_i)), and:
+//   s_ij  = chain over k of q_ik k_jk                  p_ij = exp(c * (s_ij - m_i)),  m_i = max over j of s_ij
+//   out_i = (chain over j of p_ij v_j) / sum_i         sum_i = lanes over j of p_ij;  logsumexp_i = c * m_i +
+//   log(sum_i)
+// Backward takes p_ij = exp(min(fma(c, s_ij, -logsumexp_i), 0)), and:
 //   dp_ij = chain over k of dout_ik v_jk               delta_i = lanes over k of dout_ik out_ik
 //   ds_ij = p_ij * fma(c, dp_ij, -(c * delta_i))       dq_i = chain over j of ds_ij k_j
 //   dv_j  = chain over i of p_ij dout_i                dk_j = chain over i of ds_ij q_i

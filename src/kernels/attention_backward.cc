@@ -37,13 +37,18 @@ struct RowConstants {
   const float* multipliers;  // of dropout, or null
 };
 
+// min(x, 0), but NaN for NaN, which Min does not promise. A probability is at most 1, however logsumexp was rounded.
+HWY_INLINE V16 AtMostZero(const V16& x) {
+  return Map([](V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Gt(v, hn::Zero(d)), v); }, x);
+}
+
 // From scores s and dP to dropped P (in s) and dS (in dp), for the n keys that the row sees; then zeros for at
 // least 16.
 template <bool kDropout>
 HWY_INLINE void RowGradient(float* HWY_RESTRICT s, float* HWY_RESTRICT dp, size_t n, const RowConstants& row) {
   const V16 scale = Set16(row.scale), shift = Set16(-row.logsumexp), centre = Set16(-(row.scale * row.delta));
   const auto at = [&](size_t j, auto keep) HWY_ATTR {
-    const V16 p = Exp16(MulAdd16(scale, Load16(s + j), shift));
+    const V16 p = ExpBounded16(AtMostZero(MulAdd16(scale, Load16(s + j), shift)));
     const V16 factor = kDropout ? Load16(row.multipliers + j) : Set16(1.0f);
     const V16 dp_kept = kDropout ? Mul16(Load16(dp + j), factor) : Load16(dp + j);
     Store16(keep(kDropout ? Mul16(p, factor) : p), s + j);

@@ -38,17 +38,18 @@ HWY_INLINE float MaxOf(const float* HWY_RESTRICT s, size_t n) {
   return MaxLane16(Max16(Max16(m0, m1), Max16(m2, m3)));
 }
 
-// s[j] = exp(scale * s[j] - shift) for j < n, then zeros for at least 16; returns the sum.
-HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float shift) {
-  const V16 scales = Set16(scale), shifts = Set16(-shift);
+// s[j] = exp(scale * (s[j] - top)) for j < n, then zeros for at least 16; returns the sum.
+HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float top) {
+  const V16 scales = Set16(scale), tops = Set16(top);
+  const auto exp_at = [&](size_t j) HWY_ATTR { return ExpBounded16(Mul16(scales, Sub16(Load16(s + j), tops))); };
   const size_t last = (n - 1) / kVirtualLanes * kVirtualLanes;
   V16 sum = Set16(0.0f);
   for (size_t j = 0; j < last; j += kVirtualLanes) {
-    const V16 p = Exp16(MulAdd16(scales, Load16(s + j), shifts));
+    const V16 p = exp_at(j);
     Store16(p, s + j);
     sum = Add16(sum, p);
   }
-  const V16 p = KeepFirst(Exp16(MulAdd16(scales, Load16(s + last), shifts)), n - last, 0.0f);
+  const V16 p = KeepFirst(exp_at(last), n - last, 0.0f);
   Store16(p, s + last);
   Store16(Set16(0.0f), s + last + kVirtualLanes);
   return Sum16(Add16(sum, p));
@@ -65,14 +66,15 @@ void DropRow(const AttentionShape& shape, const Head& head, float* p, size_t que
 void SoftmaxRows(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch, size_t query,
                  size_t queries) {
   const Rows scores = {scratch.scores, scratch.score_stride};
-  float* shift = head.logsumexp + query;
-  for (size_t i = 0; i < queries; ++i) shift[i] = head.scale * MaxOf(scores.row(i), query + i + 1);
+  float* top = head.logsumexp + query;
+  for (size_t i = 0; i < queries; ++i) top[i] = MaxOf(scores.row(i), query + i + 1);
   for (size_t i = 0; i < queries; ++i) {
-    scratch.sum[i] = ExpRow(scores.row(i), query + i + 1, head.scale, shift[i]);
+    scratch.sum[i] = ExpRow(scores.row(i), query + i + 1, head.scale, top[i]);
     if (head.mask != nullptr) DropRow(shape, head, scores.row(i), query + i);
   }
   for (size_t i = 0; i < queries; ++i) {
-    head.logsumexp[query + i] = shift[i] + static_cast<float>(std::log(static_cast<double>(scratch.sum[i])));
+    const float log_sum = static_cast<float>(std::log(static_cast<double>(scratch.sum[i])));
+    head.logsumexp[query + i] = head.scale * top[i] + log_sum;
   }
 }
 

@@ -155,16 +155,16 @@ HWY_INLINE float MaxLane16(const V16& x) {
   return Fold16(x, [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
 }
 
-// e^x within 2 ulp; 0 below -87.3, clamped to e^88.72 above, NaN stays NaN.
+// e^x for x <= 88.72, within 2 ulp; 0 below -87.3, NaN stays NaN.
 // x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P of degree 4 fitted at Chebyshev nodes (relative error
 // 1e-8). Adding 1.5 * 2^23 rounds to an integer whose bits stay in the low mantissa, which becomes the exponent.
-HWY_INLINE V Exp(V x) {
-  const V lowest = hn::Set(d, -87.3f);
+// Below -87.3 the steps make nonsense, which the last one replaces. A NaN goes through them all; the bits that its
+// exponent adds are zeros, unless a caller made a NaN with a payload of its own.
+HWY_INLINE V ExpBounded(V x) {
   const V magic = hn::Set(d, 12582912.0f);
-  const V clamped = hn::Max(lowest, hn::Min(hn::Set(d, 88.72f), x));
-  const V shifted = hn::MulAdd(clamped, hn::Set(d, 1.44269504f), magic);
+  const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
   const V n = hn::Sub(shifted, magic);
-  V r = hn::MulAdd(n, hn::Set(d, -0.693359375f), clamped);  // ln 2 in two parts: n * the first is exact
+  V r = hn::MulAdd(n, hn::Set(d, -0.693359375f), x);  // ln 2 in two parts: n * the first is exact
   r = hn::MulAdd(n, hn::Set(d, 2.12194440e-4f), r);
   V p = hn::Set(d, 0.00139262508f);
   p = hn::MulAdd(p, r, hn::Set(d, 0.00836323288f));
@@ -174,10 +174,15 @@ HWY_INLINE V Exp(V x) {
   p = hn::MulAdd(p, hn::Mul(r, r), hn::Add(r, hn::Set(d, 1.0f)));
   const VI exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   const V result = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
-  return hn::IfThenElse(hn::Eq(x, x), hn::IfThenZeroElse(hn::Lt(x, lowest), result), x);
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3f)), result);
 }
+// The same, clamped to e^88.72 above, and any NaN stays NaN.
+HWY_INLINE V Exp(V x) { return hn::IfThenElse(hn::Eq(x, x), ExpBounded(hn::Min(hn::Set(d, 88.72f), x)), x); }
 HWY_INLINE V16 Exp16(const V16& x) {
   return Map([](V v) HWY_ATTR { return Exp(v); }, x);
+}
+HWY_INLINE V16 ExpBounded16(const V16& x) {
+  return Map([](V v) HWY_ATTR { return ExpBounded(v); }, x);
 }
 
 }  // namespace quern::kernels::HWY_NAMESPACE

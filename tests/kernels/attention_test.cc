@@ -130,9 +130,9 @@ TEST(Attention, DroppedProbabilitiesHaveTheBitsOfTheScalarTwin) {
   }
 }
 
-// Scores near 1e4 saturate softmax; gradients and outputs stay finite and keep the twin's bits.
+// Scores of 1e4 and of 1e12 saturate softmax; gradients and outputs stay finite and keep the twin's bits.
 TEST(Attention, HugeAndTinyScoresStayFinite) {
-  for (const float deviation : {1e-20f, 1e-3f, 40.0f, 100.0f}) {
+  for (const float deviation : {1e-20f, 1e-3f, 100.0f, 1e6f}) {
     const Inputs in(tight(130, 2, 16), deviation);
     expect_twin_bits(in, {}, 0);
     test::for_each_target([&](const Target&) {

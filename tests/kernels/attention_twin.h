@@ -46,10 +46,10 @@ inline void attention_forward(const Head& at, const float* qkv, float* out, floa
   for (size_t i = 0; i < at.shape.T; ++i) {
     std::vector<float> p(i + 1);
     for (size_t j = 0; j <= i; ++j) p[j] = dot(qkv + at.q(i), qkv + at.k(j), D);
-    const float shift = scale * *std::max_element(p.begin(), p.end());
+    const float top = *std::max_element(p.begin(), p.end());
     Lanes sum;
-    for (size_t j = 0; j <= i; ++j) sum.at(j) += p[j] = twin::exp(std::fma(scale, p[j], -shift));
-    logsumexp[at.lse(i)] = shift + static_cast<float>(std::log(static_cast<double>(sum.sum())));
+    for (size_t j = 0; j <= i; ++j) sum.at(j) += p[j] = twin::exp(scale * (p[j] - top));
+    logsumexp[at.lse(i)] = scale * top + static_cast<float>(std::log(static_cast<double>(sum.sum())));
     const float factor = 1.0f / sum.sum();
     for (size_t j = 0; j <= i; ++j) p[j] *= at.multiplier(dropout, i, j);
     for (size_t c = 0; c < D; ++c) {
@@ -74,7 +74,7 @@ inline void attention_backward(const Head& at, const float* qkv, const float* ou
     for (size_t j = 0; j <= i; ++j) {
       const float multiplier = at.multiplier(dropout, i, j);
       const float s = dot(qkv + at.q(i), qkv + at.k(j), D);
-      const float p = twin::exp(std::fma(scale, s, -logsumexp[at.lse(i)]));
+      const float p = twin::exp(std::min(std::fma(scale, s, -logsumexp[at.lse(i)]), 0.0f));
       const float dp = dot(dout + at.out(i), qkv + at.v(j), D) * multiplier;
       const float ds = p * std::fma(scale, dp, -(scale * delta.sum()));
       for (size_t c = 0; c < D; ++c) {
