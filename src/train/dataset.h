@@ -1,0 +1,35 @@
+// The text of a run as tokens: read, tokenised and split.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "data/batch_source.h"
+#include "data/token_stream.h"
+#include "data/tokenizer.h"
+#include "train/config.h"
+
+namespace quern::train {
+
+struct Dataset {
+  std::unique_ptr<data::Tokenizer> tokenizer;  // null for token shards
+  std::unique_ptr<data::TokenStream> stream;
+  data::Split split;
+  uint32_t vocabulary = 0;
+  double bytes_per_token = 0;   // of the text; 0 for token shards
+  std::optional<double> floor;  // nats per token that no model can go below on average; known for stories only
+};
+
+// Reads what config.data names: text files, folders, JSON Lines, or token shards (.bin files, or folders with nothing
+// else); stories when it names nothing. The tokenizer is loaded from `tokenizer_file` if that exists, else made from the
+// text; the caller saves it. Error for missing, empty or unreadable data, and for shards without a model.vocabulary.
+Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file);
+
+// The tokens of other text, for evaluation, with a tokenizer that is there.
+std::unique_ptr<data::TokenStream> tokenise(const data::Tokenizer& tokenizer,
+                                            const std::vector<std::filesystem::path>& paths, uint64_t* bytes);
+
+}  // namespace quern::train

@@ -1,0 +1,46 @@
+// What a run tells those who watch it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace quern::train {
+
+struct StepReport {
+  uint64_t step = 0;  // counted from 1
+  double loss = 0;    // mean over the step's tokens, before the update
+  double rate = 0;
+  double gradient_norm = 0;  // before clipping
+  bool finite = true;        // false: the update was skipped
+  uint64_t tokens = 0;       // of this step
+  double seconds = 0;
+};
+
+// Before the first step.
+struct RunStart {
+  uint64_t first_step = 1, steps = 0;
+  uint64_t parameters = 0;
+  uint64_t train_tokens = 0, validation_tokens = 0;
+  uint32_t vocabulary = 0;
+  double flops_per_token = 0;   // useful work, as MFU counts it
+  std::optional<double> floor;  // nats per token
+};
+
+// Called by the thread that trains, between steps; what it is given lives for the call. Does nothing by default.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+
+  virtual void on_start(const RunStart&) {}
+  virtual void on_step(const StepReport&) {}
+  virtual void on_validation(uint64_t /*step*/, double /*loss*/) {}
+  virtual void on_checkpoint(uint64_t /*step*/, const std::filesystem::path&) {}
+  virtual void on_warning(const std::string&) {}
+};
+
+}  // namespace quern::train

@@ -1,0 +1,178 @@
+#include "train/run.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "checkpoint/folder.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "train/dataset.h"
+#include "train/trainer.h"
+
+namespace quern::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfigFile = "config.toml";
+constexpr const char* kTokenizerFile = "tokenizer.json";
+constexpr const char* kCheckpointFolder = "checkpoints";
+
+data::BatchOptions batch_options(const RunConfig& config) {
+  return {.seed = config.train.seed,
+          .context = static_cast<uint32_t>(config.model.context),
+          .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation),
+          .order = config.data.sampling == Sampling::kEpoch ? data::Order::kEpoch : data::Order::kRandom};
+}
+
+// Everything of a run that is in memory.
+class Session {
+ public:
+  // `tokenizer_file` as for open_dataset: that of the run when it goes on, none when it starts.
+  Session(const RunConfig& config, const fs::path& folder, const fs::path& tokenizer_file)
+      : config_(config),
+        folder_(folder),
+        dataset_(open_dataset(config, tokenizer_file)),
+        batches_(dataset_.split.train, batch_options(config)),
+        model_(model_config(config, dataset_.vocabulary), worth_packing(config)),
+        trainer_(config, model_, batches_),
+        weights_(tensor_refs(model_.layout(), model_.weights().values())),
+        m_(tensor_refs(model_.layout(), trainer_.optimizer().m())),
+        v_(tensor_refs(model_.layout(), trainer_.optimizer().v())) {
+    if (config.data.validation_fraction > 0) {
+      const uint64_t windows = config.train.validation_batches * config.train.batch;
+      validation_.emplace(dataset_.split.validation, static_cast<uint32_t>(config.model.context), windows);
+    }
+  }
+
+  void write_files() {
+    fs::create_directories(folder_);
+    if (dataset_.tokenizer != nullptr) dataset_.tokenizer->save((folder_ / kTokenizerFile).string());
+    write_file(folder_ / kConfigFile, to_toml(config_));
+  }
+
+  void initialise() { model_.initialise(config_.train.seed); }
+
+  // From the newest whole checkpoint; false when there is none.
+  bool load(Observer& observer) {
+    const auto found = checkpoint::find_newest_valid(
+        folder_ / kCheckpointFolder, [&](const std::string& reason) { observer.on_warning("passed over " + reason); });
+    if (!found) return false;
+    found->load({weights_, m_, v_});
+    state_ = found->state();
+    trainer_.resume_after(state_.step);
+    return true;
+  }
+
+  RunResult train(Observer& observer, const std::atomic<bool>& stop) {
+    observer.on_start({.first_step = trainer_.steps_done() + 1,
+                       .steps = config_.train.steps,
+                       .parameters = model_.layout().count(),
+                       .train_tokens = dataset_.split.train.size(),
+                       .validation_tokens = dataset_.split.validation.size(),
+                       .vocabulary = dataset_.vocabulary,
+                       .flops_per_token = training_flops_per_token(model_.config(), config_.model.context),
+                       .floor = dataset_.floor});
+    double loss = 0;
+    while (trainer_.steps_done() < config_.train.steps && !stop.load(std::memory_order_relaxed)) {
+      const StepReport report = trainer_.step();
+      loss = report.loss;
+      observer.on_step(report);
+      after_step(observer);
+    }
+    if (state_.step != trainer_.steps_done()) save(observer);
+    return {.step = trainer_.steps_done(),
+            .finished = trainer_.steps_done() >= config_.train.steps,
+            .loss = loss,
+            .validation_loss = state_.validation_loss};
+  }
+
+ private:
+  // Validation and checkpoint where they are due. Validation changes nothing that training depends on.
+  void after_step(Observer& observer) {
+    const uint64_t step = trainer_.steps_done();
+    const bool last = step == config_.train.steps;
+    const auto due = [&](uint64_t interval) { return last || (interval > 0 && step % interval == 0); };
+    std::optional<double> loss;
+    if (validation_ && due(config_.train.validation_interval)) {
+      loss = trainer_.evaluate(*validation_);
+      observer.on_validation(step, *loss);
+      if (!state_.best_validation_loss || *loss < *state_.best_validation_loss) {
+        state_.best_validation_loss = loss;
+        state_.best_step = step;
+      }
+    }
+    state_.validation_loss = loss;
+    if (due(config_.checkpoint.interval)) save(observer);
+  }
+
+  void save(Observer& observer) {
+    state_.step = trainer_.steps_done();
+    state_.seed = config_.train.seed;
+    const uint64_t sequences = config_.train.batch * config_.train.accumulation;
+    state_.data_position = state_.step * sequences;
+    state_.tokens = state_.data_position * config_.model.context;
+    const ModelConfig& model = model_.config();
+    const fs::path path = checkpoint::save(folder_ / kCheckpointFolder, {weights_, m_, v_}, state_,
+                                           {.layers = model.layers,
+                                            .heads = model.heads,
+                                            .width = model.width,
+                                            .context = model.context,
+                                            .vocabulary = model.vocabulary,
+                                            .dropout = config_.model.dropout});
+    checkpoint::remove_old(folder_ / kCheckpointFolder, state_.step,
+                           {.keep = config_.checkpoint.keep, .keep_best = config_.checkpoint.keep_best});
+    observer.on_checkpoint(state_.step, path);
+  }
+
+  RunConfig config_;
+  fs::path folder_;
+  Dataset dataset_;
+  data::TrainingBatches batches_;
+  std::optional<data::ValidationBatches> validation_;
+  Gpt model_;
+  Trainer trainer_;
+  std::vector<checkpoint::TensorRef> weights_, m_, v_;
+  checkpoint::State state_;
+};
+
+}  // namespace
+
+std::vector<checkpoint::TensorRef> tensor_refs(const ParameterLayout& layout, std::span<float> values) {
+  std::vector<checkpoint::TensorRef> refs;
+  for (const TensorInfo& tensor : layout.tensors()) {
+    refs.push_back({tensor.name, tensor.shape, values.subspan(tensor.offset, tensor.size)});
+  }
+  return refs;
+}
+
+RunConfig read_config(const fs::path& folder) {
+  if (!fs::exists(folder / kConfigFile)) {
+    throw Error("[run] {}: expected a run with a {}, found none", folder.string(), kConfigFile);
+  }
+  RunConfig config;
+  apply_toml_file(config, folder / kConfigFile);
+  return config;
+}
+
+RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& observer,
+                    const std::atomic<bool>& stop) {
+  if (fs::exists(folder / kConfigFile)) {
+    throw Error("[run] {}: holds a run already; go on with it (--resume) or choose another folder", folder.string());
+  }
+  validate(config);
+  Session session(config, folder, {});
+  session.initialise();
+  session.write_files();
+  return session.train(observer, stop);
+}
+
+RunResult resume_run(const fs::path& folder, Observer& observer, const std::atomic<bool>& stop) {
+  const RunConfig config = read_config(folder);
+  validate(config);
+  Session session(config, folder, folder / kTokenizerFile);
+  if (!session.load(observer)) session.initialise();
+  return session.train(observer, stop);
+}
+
+}  // namespace quern::train
