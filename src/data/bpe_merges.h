@@ -1,0 +1,62 @@
+// The merges of byte-pair encoding, and their application to a word.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace quern::data {
+
+// The tokens `left` and `right` side by side become `result`.
+struct Merge {
+  int32_t left = 0;
+  int32_t right = 0;
+  int32_t result = 0;
+
+  friend bool operator==(const Merge&, const Merge&) = default;
+};
+
+// Memory that apply() uses again from word to word.
+struct MergeScratch {
+  struct Symbol {
+    int32_t id;
+    uint32_t previous;
+    uint32_t next;
+  };
+  std::vector<Symbol> symbols;
+  std::vector<uint64_t> queue;
+};
+
+// Merges in order of rank: an earlier one goes first. Immutable; any thread.
+class BpeMerges {
+ public:
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  // No two merges may have the same left and right.
+  explicit BpeMerges(std::vector<Merge> merges);
+
+  std::span<const Merge> list() const noexcept { return merges_; }
+
+  // The rank of the merge of these two, or kNone.
+  uint32_t rank(int32_t left, int32_t right) const noexcept;
+
+  // Appends what the tokens `word` are merged into: always the merge of lowest rank that is possible, the leftmost of
+  // several, as GPT-2 does. For n tokens O(n log n). Error when n is 2^31 or more.
+  void apply(std::span<const int32_t> word, MergeScratch& scratch, std::vector<int32_t>& ids) const;
+
+ private:
+  struct Slot {
+    uint64_t pair;
+    uint32_t rank;
+  };
+
+  void load(std::span<const int32_t> word, MergeScratch& scratch) const;
+  void enqueue(MergeScratch& scratch, uint32_t at) const;
+  void merge_at(MergeScratch& scratch, uint32_t rank, uint32_t at) const;
+
+  std::vector<Merge> merges_;
+  std::vector<Slot> slots_;  // open addressing, at most half full
+};
+
+}  // namespace quern::data

@@ -1,0 +1,58 @@
+// Byte-level byte-pair encoding, as in GPT-2.
+#pragma once
+
+#include <array>
+#include <mutex>
+
+#include "data/added_tokens.h"
+#include "data/bpe_merges.h"
+#include "data/tokenizer.h"
+
+namespace quern::data {
+
+// What a tokenizer is made of.
+struct BpeModel {
+  std::vector<std::string> tokens;  // bytes, by id; of an added token its content
+  std::vector<Merge> merges;        // in order of rank
+  std::vector<AddedToken> added;
+};
+
+// Text is cut at added tokens, what is between them into the pieces of pretokenizer.h, and each piece, byte by byte, is
+// merged as bpe_merges.h says. Words are remembered: a text whose words were seen before is encoded at about the speed
+// of the pre-tokenisation.
+class BpeTokenizer final : public Tokenizer {
+ public:
+  // Error that starts with `place` unless: every byte is a token; no token is empty or there twice; every merge has ids
+  // of the vocabulary, makes the token that its two parts are, and is there once; added tokens are UTF-8 and not there
+  // twice.
+  BpeTokenizer(BpeModel model, std::string_view place);
+  ~BpeTokenizer() override;
+
+  std::string_view name() const noexcept override { return "bpe"; }
+  void encode_to(std::string_view text, std::vector<int32_t>& ids) const override;
+  std::optional<int32_t> end_of_text() const noexcept override { return end_of_text_; }
+  std::string to_json() const override;
+
+  std::span<const Merge> merges() const noexcept { return merges_.list(); }
+  std::span<const AddedToken> added_tokens() const noexcept { return added_.list(); }
+
+ private:
+  struct Scratch;
+
+  void encode_plain(std::string_view text, Scratch& scratch, std::vector<int32_t>& ids) const;
+  void encode_piece(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const;
+  void merge_piece(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const;
+  std::unique_ptr<Scratch> take_scratch() const;
+  void give_back(std::unique_ptr<Scratch> scratch) const;
+
+  BpeMerges merges_;
+  AddedTokens added_;
+  std::array<int32_t, 256> id_of_byte_;
+  std::optional<int32_t> end_of_text_;
+
+  // One per thread that has encoded at the same time as others, so that each finds a warm cache and none waits.
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Scratch>> idle_;
+};
+
+}  // namespace quern::data

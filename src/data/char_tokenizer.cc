@@ -1,0 +1,102 @@
+#include "data/char_tokenizer.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "data/tokenizer_json.h"
+#include "data/utf8.h"
+
+namespace quern::data {
+namespace {
+
+constexpr uint16_t kGap = 0xFFFF;
+static_assert(kGap >= CharTokenizer::kMostCharacters);
+
+[[noreturn]] void fail_invalid(std::string_view place, std::string_view text, size_t at) {
+  throw Error(
+      "[tokenizer] {}: byte {}: expected UTF-8, found byte 0x{:02x}; the byte and bpe tokenizers take any bytes", place,
+      at, static_cast<unsigned char>(text[at]));
+}
+
+TokenTable as_tokens(std::span<const uint32_t> characters, std::string_view place) {
+  if (characters.empty()) throw Error("[tokenizer] {}: expected at least one character, found none", place);
+  if (characters.size() > CharTokenizer::kMostCharacters) {
+    throw Error("[tokenizer] {}: expected at most {} different characters, found {}", place,
+                CharTokenizer::kMostCharacters, characters.size());
+  }
+  TokenTable tokens;
+  for (const uint32_t character : characters) {
+    if (character > kLargestCodePoint || (character >= 0xD800 && character <= 0xDFFF)) {
+      throw Error("[tokenizer] {}: id {}: expected a character, found U+{:04X}", place, tokens.size(), character);
+    }
+    std::string bytes;
+    append_utf8(character, bytes);
+    tokens.add(bytes);
+  }
+  return tokens;
+}
+
+}  // namespace
+
+CharTokenizer::CharTokenizer(std::span<const uint32_t> characters, std::string_view place)
+    : Tokenizer(as_tokens(characters, place)), id_of_(*std::ranges::max_element(characters) + size_t{1}, kGap) {
+  for (size_t id = 0; id < characters.size(); ++id) {
+    uint16_t& found = id_of_[characters[id]];
+    if (found != kGap) {
+      throw Error("[tokenizer] {}: id {}: U+{:04X} has id {} already", place, id, characters[id], found);
+    }
+    found = static_cast<uint16_t>(id);
+  }
+}
+
+std::unique_ptr<CharTokenizer> CharTokenizer::from_text(std::string_view text, std::string_view place) {
+  CharTokenizerBuilder builder;
+  builder.add(text, place);
+  return builder.build(place);
+}
+
+void CharTokenizer::encode_to(std::string_view text, std::vector<int32_t>& ids) const {
+  const size_t before = ids.size();
+  try {
+    append_ids(text, ids);
+  } catch (...) {
+    ids.resize(before);
+    throw;
+  }
+}
+
+void CharTokenizer::append_ids(std::string_view text, std::vector<int32_t>& ids) const {
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint next = read_code_point(text, at);
+    if (next.length == 0) fail_invalid("text", text, at);
+    const uint16_t id = next.value < id_of_.size() ? id_of_[next.value] : kGap;
+    if (id == kGap) {
+      throw Error("[tokenizer] text: byte {}: expected one of the {} characters of the vocabulary, found {} (U+{:04X})",
+                  at, vocabulary_size(), in_quotes(text.substr(at, next.length)), next.value);
+    }
+    ids.push_back(id);
+    at += next.length;
+  }
+}
+
+std::string CharTokenizer::to_json() const { return char_tokenizer_json(tokens()); }
+
+void CharTokenizerBuilder::add(std::string_view text, std::string_view place) {
+  if (seen_.empty()) seen_.resize(kLargestCodePoint + size_t{1});
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint next = read_code_point(text, at);
+    if (next.length == 0) fail_invalid(place, text, at);
+    seen_[next.value] = true;
+    at += next.length;
+  }
+}
+
+std::unique_ptr<CharTokenizer> CharTokenizerBuilder::build(std::string_view place) const {
+  std::vector<uint32_t> characters;
+  for (uint32_t value = 0; value < seen_.size(); ++value) {
+    if (seen_[value]) characters.push_back(value);
+  }
+  return std::make_unique<CharTokenizer>(characters, place);
+}
+
+}  // namespace quern::data

@@ -1,0 +1,44 @@
+// A token is a character (a Unicode code point) of a fixed set, as in nanoGPT's character models.
+#pragma once
+
+#include "data/tokenizer.h"
+
+namespace quern::data {
+
+// A character outside of the set is an Error that names it and its byte position, and so is text that is not UTF-8: a
+// character model has no id for what it has never seen, and dropping it would break the round trip.
+class CharTokenizer final : public Tokenizer {
+ public:
+  static constexpr size_t kMostCharacters = 65535;  // ids fit uint16, and its last value marks a gap
+
+  // Id i is the character characters[i]. They must be distinct, valid (no surrogates), at least one and at most
+  // kMostCharacters; otherwise an Error that starts with `place`.
+  CharTokenizer(std::span<const uint32_t> characters, std::string_view place);
+
+  // The characters of `text`, in order of their code points.
+  static std::unique_ptr<CharTokenizer> from_text(std::string_view text, std::string_view place);
+
+  std::string_view name() const noexcept override { return "char"; }
+  void encode_to(std::string_view text, std::vector<int32_t>& ids) const override;
+  std::string to_json() const override;
+
+ private:
+  void append_ids(std::string_view text, std::vector<int32_t>& ids) const;
+
+  std::vector<uint16_t> id_of_;  // by code point, up to the largest of the set
+};
+
+// Collects the characters of texts that are too many or too large to be one string.
+class CharTokenizerBuilder {
+ public:
+  // Error when `text` is not UTF-8, with `place` and the offset. A character must not be split between two calls.
+  void add(std::string_view text, std::string_view place);
+
+  // Error when nothing was added, or too many different characters.
+  std::unique_ptr<CharTokenizer> build(std::string_view place) const;
+
+ private:
+  std::vector<bool> seen_;  // by code point
+};
+
+}  // namespace quern::data

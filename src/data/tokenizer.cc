@@ -1,0 +1,121 @@
+#include "data/tokenizer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "core/error.h"
+#include "data/tokenizer_json.h"
+
+namespace quern::data {
+namespace {
+
+// The largest in use (250,000 tokens) have 17 MB; reading takes about ten times the file in memory.
+constexpr off_t kLargestFile = off_t{256} << 20;
+
+class File {
+ public:
+  File(const std::string& path, int flags) : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+    if (descriptor_ < 0) fail("cannot be opened");
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  ~File() { ::close(descriptor_); }
+
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error("[tokenizer] {}: {}: {}", path_, what, std::strerror(errno));
+  }
+
+  size_t size() const {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0) fail("cannot be read");
+    if (!S_ISREG(status.st_mode)) throw Error("[tokenizer] {}: expected a file, found something else", path_);
+    if (status.st_size > kLargestFile) {
+      throw Error("[tokenizer] {}: expected at most {} bytes, found {}", path_, kLargestFile, status.st_size);
+    }
+    return static_cast<size_t>(status.st_size);
+  }
+
+  std::string read() const {
+    std::string text(size(), '\0');
+    size_t done = 0;
+    while (done < text.size()) {
+      const ssize_t got = ::read(descriptor_, text.data() + done, text.size() - done);
+      if (got < 0 && errno != EINTR) fail("cannot be read");
+      if (got == 0) break;
+      if (got > 0) done += static_cast<size_t>(got);
+    }
+    text.resize(done);
+    return text;
+  }
+
+  void write(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t put = ::write(descriptor_, text.data(), text.size());
+      if (put < 0 && errno != EINTR) fail("cannot be written");
+      if (put > 0) text.remove_prefix(static_cast<size_t>(put));
+    }
+    if (::fsync(descriptor_) != 0) fail("cannot be written");
+  }
+
+ private:
+  std::string path_;
+  int descriptor_;
+};
+
+}  // namespace
+
+std::vector<int32_t> Tokenizer::encode(std::string_view text) const {
+  std::vector<int32_t> ids;
+  encode_to(text, ids);
+  return ids;
+}
+
+std::string_view Tokenizer::bytes_of(int32_t id) const {
+  if (id < 0 || id >= tokens_.size()) {
+    throw Error("[tokenizer] expected an id from 0 to {}, found {}", tokens_.size() - 1, id);
+  }
+  return tokens_[id];
+}
+
+void Tokenizer::decode_to(std::span<const int32_t> ids, std::string& text) const {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0 || ids[i] >= tokens_.size()) {
+      throw Error("[tokenizer] position {}: expected an id from 0 to {}, found {}", i, tokens_.size() - 1, ids[i]);
+    }
+  }
+  for (const int32_t id : ids) text += tokens_[id];
+}
+
+std::string Tokenizer::decode(std::span<const int32_t> ids) const {
+  std::string text;
+  decode_to(ids, text);
+  return text;
+}
+
+void Tokenizer::save(const std::string& path) const {
+  const std::string partial = path + ".partial";
+  try {
+    File(partial, O_WRONLY | O_CREAT | O_TRUNC).write(to_json());
+    if (std::rename(partial.c_str(), path.c_str()) != 0) {
+      throw Error("[tokenizer] {}: cannot be written: {}", path, std::strerror(errno));
+    }
+  } catch (...) {
+    ::unlink(partial.c_str());
+    throw;
+  }
+}
+
+std::unique_ptr<Tokenizer> Tokenizer::load(const std::string& path) {
+  return from_json(File(path, O_RDONLY).read(), path);
+}
+
+std::unique_ptr<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view place) {
+  return read_tokenizer_json(json, place);
+}
+
+}  // namespace quern::data

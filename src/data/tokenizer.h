@@ -1,0 +1,65 @@
+// Text to token ids and back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/token_table.h"
+
+namespace quern::data {
+
+// Immutable once made; every function may be called from any thread. Ids are 0 ... vocabulary_size() - 1.
+//
+// decode(encode(text)) == text for every text that encode() takes: byte and bpe take any bytes, valid UTF-8 or not;
+// char takes the characters of its vocabulary and throws an Error for others.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  Tokenizer(const Tokenizer&) = delete;
+  Tokenizer& operator=(const Tokenizer&) = delete;
+
+  // byte, char or bpe.
+  virtual std::string_view name() const noexcept = 0;
+
+  // Appends the ids of `text` to `ids`, which is as before if an Error is thrown.
+  virtual void encode_to(std::string_view text, std::vector<int32_t>& ids) const = 0;
+  std::vector<int32_t> encode(std::string_view text) const;
+
+  // Appends the bytes of `ids` to `text`. A character can be spread over several ids, so the bytes of some of the ids
+  // of a text need not be valid UTF-8. An id outside of the vocabulary is an Error, and `text` is as before.
+  void decode_to(std::span<const int32_t> ids, std::string& text) const;
+  std::string decode(std::span<const int32_t> ids) const;
+
+  // The bytes of one id, for as long as the tokenizer lives. An id outside of the vocabulary is an Error.
+  std::string_view bytes_of(int32_t id) const;
+
+  int32_t vocabulary_size() const noexcept { return tokens_.size(); }
+
+  // The id of <|endoftext|>, which stands between documents, if the vocabulary has one.
+  virtual std::optional<int32_t> end_of_text() const noexcept { return std::nullopt; }
+
+  // A tokenizer.json that Hugging Face `tokenizers` reads and that gives the same ids there.
+  virtual std::string to_json() const = 0;
+
+  // to_json() into a file: complete, or as it was before when an Error is thrown.
+  void save(const std::string& path) const;
+
+  // What save() or to_json() wrote, or what Hugging Face wrote for byte-level BPE with GPT-2's pre-tokenisation. The
+  // file is not trusted: whatever does not fit together is an Error that names the place, which starts with `place`.
+  static std::unique_ptr<Tokenizer> load(const std::string& path);
+  static std::unique_ptr<Tokenizer> from_json(std::string_view json, std::string_view place);
+
+ protected:
+  explicit Tokenizer(TokenTable tokens) : tokens_(std::move(tokens)) {}
+  const TokenTable& tokens() const noexcept { return tokens_; }
+
+ private:
+  TokenTable tokens_;
+};
+
+}  // namespace quern::data

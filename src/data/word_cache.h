@@ -1,0 +1,78 @@
+// Remembers the ids of short words: most words of a text are the same few thousand.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/aligned_buffer.h"
+
+namespace quern::data {
+
+// A fixed table in which a word has one place and replaces what was there. So memory is bounded, nothing is allocated
+// after construction, and a word is one line of cache. One thread at a time.
+class WordCache {
+ public:
+  static constexpr size_t kLongestWord = 23;  // bytes
+  static constexpr size_t kMostIds = 9;
+
+  // A word in the form that is compared: padded with zeros, its length in the last byte.
+  class Key {
+   public:
+    // 1 to kLongestWord bytes.
+    explicit Key(std::string_view word) noexcept {
+      std::array<char, 24> bytes{};
+      std::memcpy(bytes.data(), word.data(), word.size());
+      bytes.back() = static_cast<char>(word.size());
+      std::memcpy(words_.data(), bytes.data(), sizeof words_);
+    }
+    Key() noexcept = default;
+    friend bool operator==(const Key&, const Key&) = default;
+
+    size_t place() const noexcept {
+      uint64_t mixed = words_[0] * 0x9E3779B97F4A7C15u;
+      mixed = (mixed ^ mixed >> 32 ^ words_[1]) * 0xC2B2AE3D27D4EB4Fu;
+      mixed = (mixed ^ mixed >> 32 ^ words_[2]) * 0x165667B19E3779F9u;
+      return static_cast<size_t>(mixed >> (64 - kBits));
+    }
+
+   private:
+    std::array<uint64_t, 3> words_{};  // all zero: no word, since a word is not empty
+  };
+
+  WordCache() : slots_(size_t{1} << kBits, Fill::kZero) {}
+
+  // The ids of a word that is remembered; nothing otherwise. Valid until the next put().
+  std::optional<std::span<const int32_t>> find(const Key& key) const noexcept {
+    const Slot& slot = slots_[key.place()];
+    if (slot.key != key) return std::nullopt;
+    return std::span(slot.ids).first(slot.count);
+  }
+
+  // Does nothing when there are more than kMostIds.
+  void put(const Key& key, std::span<const int32_t> ids) noexcept {
+    if (ids.size() > kMostIds) return;
+    Slot& slot = slots_[key.place()];
+    slot.key = key;
+    slot.count = static_cast<uint32_t>(ids.size());
+    std::copy(ids.begin(), ids.end(), slot.ids.begin());
+  }
+
+ private:
+  static constexpr int kBits = 16;  // 4 MB: 1.3 times as fast as 1 MB on 5 MB of English
+
+  struct alignas(64) Slot {
+    Key key;
+    uint32_t count = 0;
+    std::array<int32_t, kMostIds> ids{};
+  };
+  static_assert(sizeof(Slot) == 64);
+
+  AlignedBuffer<Slot> slots_;
+};
+
+}  // namespace quern::data

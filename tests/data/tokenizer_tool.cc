@@ -1,0 +1,84 @@
+// Drives the tokenizers by hand, for scripts/check_tokenizer_hf.py and for measuring. Input is standard input.
+//   tokenizer_tool train byte|char|bpe SIZE OUT.json    learns from the input (SIZE: ids of bpe, ignored by the others)
+//   tokenizer_tool encode TOKENIZER.json                prints the ids
+//   tokenizer_tool decode TOKENIZER.json                prints the bytes of ids
+//   tokenizer_tool split                                prints the length of each piece, in bytes
+// Times go to standard error.
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "core/error.h"
+#include "data/bpe_trainer.h"
+#include "data/byte_tokenizer.h"
+#include "data/char_tokenizer.h"
+
+namespace quern::data {
+namespace {
+
+template <typename Body>
+auto timed(const char* what, size_t bytes, Body body) {
+  const auto start = std::chrono::steady_clock::now();
+  auto result = body();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  fmt::print(stderr, "{}: {:.3f} s, {:.1f} MB/s\n", what, seconds.count(),
+             static_cast<double>(bytes) / seconds.count() / 1e6);
+  return result;
+}
+
+std::unique_ptr<Tokenizer> train(std::string_view kind, int32_t size, std::string_view text) {
+  if (kind == "byte") return std::make_unique<ByteTokenizer>();
+  if (kind == "char") return CharTokenizer::from_text(text, "input");
+  BpeTrainer trainer;
+  timed("count", text.size(), [&] { return trainer.add(text), 0; });
+  return trainer.train({.vocabulary_size = size, .minimum_count = 1, .added_tokens = {"<|endoftext|>"}});
+}
+
+void encode(const Tokenizer& tokenizer, std::string_view text) {
+  const std::vector<int32_t> ids = timed("encode cold", text.size(), [&] { return tokenizer.encode(text); });
+  timed("encode warm", text.size(), [&] { return tokenizer.encode(text); });
+  for (const int32_t id : ids) fmt::print("{}\n", id);
+}
+
+void decode(const Tokenizer& tokenizer) {
+  const std::vector<int32_t> ids{std::istream_iterator<int32_t>(std::cin), {}};
+  std::cout << tokenizer.decode(ids);
+}
+
+void split(std::string_view text) {
+  Pretokenizer pretokenizer;
+  std::vector<size_t> lengths = timed("split", text.size(), [&] {
+    std::vector<size_t> found;
+    pretokenizer.start(text);
+    for (std::string_view piece; pretokenizer.next(piece);) found.push_back(piece.size());
+    return found;
+  });
+  for (const size_t length : lengths) fmt::print("{}\n", length);
+}
+
+int run(const std::vector<std::string>& words) {
+  const std::string command = words.empty() ? "" : words[0];
+  if (command == "decode" && words.size() == 2) return decode(*Tokenizer::load(words[1])), 0;
+  const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
+  if (command == "train" && words.size() == 4) {
+    timed("train", text.size(), [&] { return train(words[1], std::stoi(words[2]), text); })->save(words[3]);
+  } else if (command == "encode" && words.size() == 2) {
+    encode(*timed("load", 0, [&] { return Tokenizer::load(words[1]); }), text);
+  } else if (command == "split" && words.size() == 1) {
+    split(text);
+  } else {
+    throw Error("[tokenizer_tool] expected train, encode, decode or split; see tests/data/tokenizer_tool.cc");
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace quern::data
+
+int main(int argc, char** argv) try {
+  return quern::data::run({argv + 1, argv + argc});
+} catch (const std::exception& error) {
+  std::cerr << error.what() << '\n';
+  return 2;
+}
