@@ -23,7 +23,8 @@ using ForEachDocument = std::function<void(const data::DocumentVisitor&)>;
 
 std::unique_ptr<data::Tokenizer> make_tokenizer(const RunConfig& config, const ForEachDocument& for_each) {
   switch (config.data.tokenizer) {
-    case TokenizerKind::kByte: return std::make_unique<data::ByteTokenizer>();
+    case TokenizerKind::kByte:
+      return std::make_unique<data::ByteTokenizer>();
     case TokenizerKind::kChar: {
       data::CharTokenizerBuilder builder;
       for_each([&](std::string_view text) { builder.add(text, "[data] text"); });
@@ -32,7 +33,9 @@ std::unique_ptr<data::Tokenizer> make_tokenizer(const RunConfig& config, const F
     case TokenizerKind::kBpe: {
       data::BpeTrainer trainer;
       for_each([&](std::string_view text) { trainer.add(text); });
-      return trainer.train({.vocabulary_size = static_cast<int32_t>(config.data.vocabulary)});
+      data::BpeTrainerOptions options;
+      options.vocabulary_size = static_cast<int32_t>(config.data.vocabulary);
+      return trainer.train(options);
     }
   }
   throw Error("[data] tokenizer: expected byte, char or bpe");
@@ -67,8 +70,8 @@ Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths)
 
 Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const ForEachDocument& for_each) {
   Dataset dataset;
-  dataset.tokenizer = fs::exists(tokenizer_file) ? data::Tokenizer::load(tokenizer_file.string())
-                                                 : make_tokenizer(config, for_each);
+  dataset.tokenizer =
+      fs::exists(tokenizer_file) ? data::Tokenizer::load(tokenizer_file.string()) : make_tokenizer(config, for_each);
   uint64_t bytes = 0;
   dataset.stream = fill_buffer(*dataset.tokenizer, for_each, &bytes);
   const uint32_t size = static_cast<uint32_t>(dataset.tokenizer->vocabulary_size());
@@ -76,7 +79,8 @@ Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const
   if (dataset.vocabulary < size) {
     throw Error("[data] model.vocabulary: expected at least {}, the tokenizer's, found {}", size, dataset.vocabulary);
   }
-  dataset.bytes_per_token = static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, dataset.stream->size()));
+  dataset.bytes_per_token =
+      static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, dataset.stream->size()));
   return dataset;
 }
 
@@ -98,8 +102,8 @@ Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file) {
     dataset = open_shards(config, paths);
   } else {
     const data::Corpus corpus(paths);
-    dataset = open_text(config, tokenizer_file,
-                        [&](const data::DocumentVisitor& visit) { corpus.for_each_document(visit); });
+    dataset =
+        open_text(config, tokenizer_file, [&](const data::DocumentVisitor& visit) { corpus.for_each_document(visit); });
   }
   dataset.split = data::split_by_position(*dataset.stream, config.data.validation_fraction);
   return dataset;
@@ -109,7 +113,8 @@ std::unique_ptr<data::TokenStream> tokenise(const data::Tokenizer& tokenizer, co
                                             uint64_t* bytes) {
   const data::Corpus corpus(paths);
   *bytes = 0;
-  return fill_buffer(tokenizer, [&](const data::DocumentVisitor& visit) { corpus.for_each_document(visit); }, bytes);
+  return fill_buffer(
+      tokenizer, [&](const data::DocumentVisitor& visit) { corpus.for_each_document(visit); }, bytes);
 }
 
 }  // namespace quern::train

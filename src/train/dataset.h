@@ -24,8 +24,9 @@ struct Dataset {
 };
 
 // Reads what config.data names: text files, folders, JSON Lines, or token shards (.bin files, or folders with nothing
-// else); stories when it names nothing. The tokenizer is loaded from `tokenizer_file` if that exists, else made from the
-// text; the caller saves it. Error for missing, empty or unreadable data, and for shards without a model.vocabulary.
+// else); stories when it names nothing. The tokenizer is loaded from `tokenizer_file` if that exists, else made from
+// the text; the caller saves it. Error for missing, empty or unreadable data, and for shards without a
+// model.vocabulary.
 Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file);
 
 // The tokens of other text, for evaluation, with a tokenizer that is there.

@@ -22,8 +22,8 @@ struct RunResult {
   std::optional<double> validation_loss;
 };
 
-// Starts a run in `folder`, which must not hold one. Error, before anything is written, for a config or data that cannot
-// be trained on. `stop`, set by anyone, ends it after the step at hand with a checkpoint.
+// Starts a run in `folder`, which must not hold one. Error, before anything is written, for a config or data that
+// cannot be trained on. `stop`, set by anyone, ends it after the step at hand with a checkpoint.
 RunResult start_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
                     const std::atomic<bool>& stop);
 

@@ -6,12 +6,15 @@
 namespace quern::train {
 namespace {
 
-Schedule schedule_of(const RunConfig& config) {
+quern::Schedule schedule_of(const RunConfig& config) {
   const auto kind = [&] {
     switch (config.optimizer.schedule) {
-      case train::Schedule::kCosine: return ScheduleKind::kCosine;
-      case train::Schedule::kLinear: return ScheduleKind::kLinear;
-      case train::Schedule::kConstant: return ScheduleKind::kConstant;
+      case train::Schedule::kCosine:
+        return ScheduleKind::kCosine;
+      case train::Schedule::kLinear:
+        return ScheduleKind::kLinear;
+      case train::Schedule::kConstant:
+        return ScheduleKind::kConstant;
     }
     return ScheduleKind::kConstant;
   }();

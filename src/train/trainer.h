@@ -42,7 +42,7 @@ class Trainer {
   RunConfig config_;
   Gpt& model_;
   const data::TrainingBatches& batches_;
-  Schedule schedule_;
+  quern::Schedule schedule_;
   Optimizer optimizer_;
   Gradient gradient_;
   Workspace work_;

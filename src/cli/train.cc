@@ -1,0 +1,112 @@
+// quern train: text in, a model out.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "benchmarks/harness.h"
+#include "cli/commands.h"
+#include "core/error.h"
+#include "report/console.h"
+#include "report/metrics.h"
+#include "train/observers.h"
+#include "train/run.h"
+
+namespace quern::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> data;
+  std::string run;
+  std::string preset = "tiny";
+  std::string config_file;
+  std::vector<std::string> settings;
+  bool resume = false;
+  bool print_config = false;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  quern train --run runs/first                            learn to write small stories
+  quern train book.txt --run runs/book --preset small     learn from a text of your own
+  quern train --run runs/first --resume                   go on after an interruption
+  quern train --preset small --print-config > my.toml     every setting, explained
+  quern train --config my.toml --set train.steps=500 --run runs/mine
+
+Ctrl-C saves and stops; --resume goes on to the same result, bit for bit. A second Ctrl-C stops at once.)";
+
+std::atomic<bool> stop_requested{false};
+
+void on_interrupt(int) {
+  if (stop_requested.exchange(true)) _exit(130);
+}
+
+train::RunConfig config_of(const Options& options) {
+  train::RunConfig config = train::preset(options.preset);
+  if (!options.config_file.empty()) train::apply_toml_file(config, options.config_file);
+  for (const std::string& setting : options.settings) train::apply_setting(config, setting);
+  if (!options.data.empty()) config.data.paths = options.data;
+  train::validate(config);
+  return config;
+}
+
+void check_resume(const Options& options) {
+  if (options.data.empty() && options.config_file.empty() && options.settings.empty()) return;
+  throw Error("--resume goes on with the run as it was configured; leave out DATA, --config and --set");
+}
+
+int run_train(const Options& options) {
+  if (options.print_config) {
+    fmt::print("{}", train::to_toml(config_of(options)));
+    return 0;
+  }
+  if (options.run.empty())
+    throw Error("train: expected --run DIR, the folder for the result; run `quern train --help`");
+  if (options.resume) check_resume(options);
+  const train::RunConfig config = options.resume ? train::read_config(options.run) : config_of(options);
+  report::Console console({.out = stdout,
+                           .terminal = isatty(STDOUT_FILENO) != 0,
+                           .interval = std::max<uint64_t>(1, config.log.interval),
+                           .peak_gflops = bench::measure_machine(1, true).fma_peak_one_gflops});
+  report::Metrics metrics(std::filesystem::path(options.run) / "metrics.jsonl", config.log.interval);
+  train::Observers observers{&console, &metrics};
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  std::signal(SIGXFSZ, SIG_IGN);  // a full quota is then an error that can be told
+  const train::RunResult result = options.resume ? train::resume_run(options.run, observers, stop_requested)
+                                                 : train::start_run(config, options.run, observers, stop_requested);
+  console.finish();
+  if (result.finished) {
+    fmt::print("done: {} steps, in {}\n", result.step, options.run);
+  } else {
+    fmt::print("stopped after step {} and saved; go on with `quern train --run {} --resume`\n", result.step,
+               options.run);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_train(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* train = app.add_subcommand("train", "Train a model on text; on small stories when none is given");
+  train->add_option("DATA", options->data, "Text files, folders, .jsonl files or token shards (.bin)");
+  train->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
+  train->add_option("--preset", options->preset, "Sizes and settings to start from: tiny, small or gpt2")
+      ->type_name("NAME")
+      ->capture_default_str();
+  train->add_option("--config", options->config_file, "Settings in TOML, over those of the preset")->type_name("FILE");
+  train->add_option("--set", options->settings, "One setting, over the others; may be repeated")
+      ->type_name("TABLE.NAME=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  train->add_flag("--resume", options->resume, "Go on with the run in --run");
+  train->add_flag("--print-config", options->print_config, "Print every setting with its meaning, and stop");
+  train->footer(kExamples);
+  return {train, [options] { return run_train(*options); }};
+}
+
+}  // namespace quern::cli

@@ -1,0 +1,74 @@
+#include "report/console.h"
+
+#include <fmt/format.h>
+
+namespace quern::report {
+namespace {
+
+constexpr double kRefresh = 0.1;     // seconds between two writings of the line
+constexpr double kForgetting = 0.9;  // weight of the past in the rate shown
+
+std::string duration(double seconds) {
+  const auto s = static_cast<uint64_t>(seconds + 0.5);
+  if (s >= 3600) return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
+  return fmt::format("{}m{:02}s", s / 60, s % 60);
+}
+
+}  // namespace
+
+void Console::on_start(const train::RunStart& start) {
+  start_ = start;
+  fmt::print(options_.out, "{} parameters; {} tokens to learn from, {} held out, vocabulary {}\n", start.parameters,
+             start.train_tokens, start.validation_tokens, start.vocabulary);
+  if (start.first_step > 1) fmt::print(options_.out, "goes on with step {}\n", start.first_step);
+  if (start.floor) fmt::print(options_.out, "no model can get below a loss of {:.3f} on this text\n", *start.floor);
+  std::fflush(options_.out);
+}
+
+std::string Console::line(const train::StepReport& report) const {
+  const double rate = tokens_ / seconds_;
+  std::string text = fmt::format("step {}/{}  loss {:.3f}", report.step, start_.steps, report.loss);
+  if (validation_loss_) text += fmt::format("  validation {:.3f}", *validation_loss_);
+  text += fmt::format("  {:.0f} tokens/s", rate);
+  if (options_.peak_gflops > 0) {
+    text += fmt::format("  MFU {:.0f} %", 100 * rate * start_.flops_per_token * 1e-9 / options_.peak_gflops);
+  }
+  const double left = static_cast<double>(start_.steps - report.step) * static_cast<double>(report.tokens) / rate;
+  return text + fmt::format("  {} left", duration(left));
+}
+
+void Console::on_step(const train::StepReport& report) {
+  tokens_ = kForgetting * tokens_ + static_cast<double>(report.tokens);
+  seconds_ = kForgetting * seconds_ + report.seconds;
+  elapsed_ += report.seconds;
+  if (!report.finite) {
+    on_warning(fmt::format("step {}: the gradient is not finite; its update was skipped", report.step));
+  }
+  if (options_.terminal) {
+    if (elapsed_ - shown_ < kRefresh && report.step != start_.steps) return;
+    shown_ = elapsed_;
+    fmt::print(options_.out, "\r\033[K{}", line(report));
+    open_line_ = true;
+  } else if (report.step == start_.first_step || report.step % options_.interval == 0 || report.step == start_.steps) {
+    fmt::print(options_.out, "{}\n", line(report));
+  }
+  std::fflush(options_.out);
+}
+
+void Console::on_validation(uint64_t step, double loss) {
+  validation_loss_ = loss;
+  if (!options_.terminal) fmt::print(options_.out, "step {}/{}  validation {:.4f}\n", step, start_.steps, loss);
+}
+
+void Console::on_warning(const std::string& text) {
+  finish();
+  fmt::print(options_.out, "warning: {}\n", text);
+}
+
+void Console::finish() {
+  if (open_line_) fmt::print(options_.out, "\n");
+  open_line_ = false;
+  std::fflush(options_.out);
+}
+
+}  // namespace quern::report

@@ -1,0 +1,44 @@
+// Progress on the terminal: one line that is written over, or plain lines where the output is not a terminal.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "train/observer.h"
+
+namespace quern::report {
+
+struct ConsoleOptions {
+  std::FILE* out = stdout;
+  bool terminal = false;
+  uint64_t interval = 10;  // steps between plain lines
+  double peak_gflops = 0;  // of the threads that train, for MFU; 0 when not measured
+};
+
+class Console : public train::Observer {
+ public:
+  explicit Console(const ConsoleOptions& options) : options_(options) {}
+
+  void on_start(const train::RunStart& start) override;
+  void on_step(const train::StepReport& report) override;
+  void on_validation(uint64_t step, double loss) override;
+  void on_warning(const std::string& text) override;
+
+  // Ends the progress line, if there is one.
+  void finish();
+
+ private:
+  std::string line(const train::StepReport& report) const;
+
+  ConsoleOptions options_;
+  train::RunStart start_;
+  std::optional<double> validation_loss_;
+  double tokens_ = 0, seconds_ = 0;  // of the steps so far, older ones counting less
+  double shown_ = -1;                // when the line was last written, in seconds of training
+  double elapsed_ = 0;
+  bool open_line_ = false;
+};
+
+}  // namespace quern::report

@@ -1,0 +1,36 @@
+// Several observers as one.
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+#include "train/observer.h"
+
+namespace quern::train {
+
+// Tells each of the observers, which must outlive it, in order.
+class Observers : public Observer {
+ public:
+  Observers(std::initializer_list<Observer*> observers) : observers_(observers) {}
+
+  void on_start(const RunStart& start) override {
+    for (Observer* observer : observers_) observer->on_start(start);
+  }
+  void on_step(const StepReport& report) override {
+    for (Observer* observer : observers_) observer->on_step(report);
+  }
+  void on_validation(uint64_t step, double loss) override {
+    for (Observer* observer : observers_) observer->on_validation(step, loss);
+  }
+  void on_checkpoint(uint64_t step, const std::filesystem::path& path) override {
+    for (Observer* observer : observers_) observer->on_checkpoint(step, path);
+  }
+  void on_warning(const std::string& text) override {
+    for (Observer* observer : observers_) observer->on_warning(text);
+  }
+
+ private:
+  std::vector<Observer*> observers_;
+};
+
+}  // namespace quern::train

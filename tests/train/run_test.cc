@@ -1,0 +1,136 @@
+#include "train/run.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "checkpoint/folder.h"
+#include "core/error.h"
+
+namespace quern::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of its own that is gone after the test.
+class RunTest : public ::testing::Test {
+ protected:
+  RunTest() : root_(fs::temp_directory_path() / ("quern_run_test_" + std::to_string(getpid()))) {
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+  }
+  ~RunTest() override { fs::remove_all(root_); }
+
+  static RunConfig small_config() {
+    RunConfig config;
+    config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = 0, .dropout = 0.1};
+    config.train.steps = 12;
+    config.train.batch = 8;
+    config.train.validation_interval = 5;
+    config.train.validation_batches = 1;
+    config.optimizer.warmup = 2;
+    config.data.stories_bytes = 50000;
+    config.checkpoint.interval = 4;
+    return config;
+  }
+
+  std::string hash_of(const fs::path& folder) {
+    const auto found = checkpoint::find_newest_valid(folder / "checkpoints", [](const std::string&) {});
+    return found ? checkpoint::weights_hash(found->model()) : "none";
+  }
+
+  fs::path root_;
+  std::atomic<bool> stop_{false};
+};
+
+// Sets the stop flag after a step, as Ctrl-C does.
+struct StopAfter : Observer {
+  StopAfter(std::atomic<bool>& flag, uint64_t step) : flag(flag), step(step) {}
+  void on_step(const StepReport& report) override {
+    losses.push_back(report.loss);
+    if (report.step == step) flag = true;
+  }
+  std::atomic<bool>& flag;
+  uint64_t step;
+  std::vector<double> losses;
+};
+
+TEST_F(RunTest, TheLossFalls) {
+  RunConfig config = small_config();
+  config.train.steps = 60;
+  StopAfter observer(stop_, 0);
+  const RunResult result = start_run(config, root_ / "run", observer, stop_);
+  EXPECT_TRUE(result.finished);
+  EXPECT_GT(observer.losses.front(), 3.0);
+  EXPECT_LT(observer.losses.back(), observer.losses.front() - 0.5);
+  ASSERT_TRUE(result.validation_loss.has_value());
+  EXPECT_LT(*result.validation_loss, observer.losses.front() - 0.5);
+}
+
+// Promise I3.
+TEST_F(RunTest, AccumulationRoundsGiveTheBitsOfOneRound) {
+  Observer observer;
+  std::vector<std::string> hashes;
+  for (const auto& [batch, accumulation] : {std::pair{16, 1}, {4, 4}, {2, 8}, {1, 16}}) {
+    RunConfig config = small_config();
+    config.train.batch = static_cast<uint64_t>(batch);
+    config.train.accumulation = static_cast<uint64_t>(accumulation);
+    config.train.steps = 5;
+    const fs::path folder = root_ / std::to_string(batch);
+    start_run(config, folder, observer, stop_);
+    hashes.push_back(hash_of(folder));
+  }
+  for (const std::string& hash : hashes) EXPECT_EQ(hash, hashes.front());
+}
+
+// Promise I4, for interruptions that save. Steps 3 and 6 are not multiples of the checkpoint interval.
+TEST_F(RunTest, InterruptedAndResumedGivesTheBitsOfNeverInterrupted) {
+  Observer quiet;
+  start_run(small_config(), root_ / "whole", quiet, stop_);
+  StopAfter first(stop_, 3);
+  EXPECT_FALSE(start_run(small_config(), root_ / "cut", first, stop_).finished);
+  stop_ = false;
+  StopAfter second(stop_, 6);
+  EXPECT_EQ(resume_run(root_ / "cut", second, stop_).step, 6u);
+  stop_ = false;
+  EXPECT_TRUE(resume_run(root_ / "cut", quiet, stop_).finished);
+  EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
+}
+
+// A killed run leaves its last checkpoint; what came after is computed again.
+TEST_F(RunTest, ResumesFromAnEarlierCheckpointWhenTheNewestIsDamaged) {
+  Observer quiet;
+  start_run(small_config(), root_ / "whole", quiet, stop_);
+  start_run(small_config(), root_ / "cut", quiet, stop_);
+  fs::resize_file(root_ / "cut/checkpoints/step-00000012/model.safetensors", 1000);
+  struct Warned : Observer {
+    void on_warning(const std::string& text) override { warnings.push_back(text); }
+    std::vector<std::string> warnings;
+  } observer;
+  EXPECT_TRUE(resume_run(root_ / "cut", observer, stop_).finished);
+  ASSERT_EQ(observer.warnings.size(), 1u);
+  EXPECT_NE(observer.warnings[0].find("step-00000012"), std::string::npos) << observer.warnings[0];
+  EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
+}
+
+TEST_F(RunTest, AFolderThatHoldsARunIsNotOverwritten) {
+  Observer quiet;
+  RunConfig config = small_config();
+  config.train.steps = 1;
+  start_run(config, root_ / "run", quiet, stop_);
+  EXPECT_THROW(start_run(config, root_ / "run", quiet, stop_), Error);
+  EXPECT_THROW(resume_run(root_ / "nothing", quiet, stop_), Error);
+}
+
+TEST_F(RunTest, DataThatCannotBeTrainedOnLeavesNothingBehind) {
+  Observer quiet;
+  RunConfig config = small_config();
+  config.data.paths = {(root_ / "missing.txt").string()};
+  EXPECT_THROW(start_run(config, root_ / "run", quiet, stop_), Error);
+  EXPECT_FALSE(fs::exists(root_ / "run"));
+}
+
+}  // namespace
+}  // namespace quern::train
