@@ -22,39 +22,6 @@ struct Head {
   const DropoutMask* mask;  // null without dropout
 };
 
-// The largest of n >= 1 values. The order does not matter to a maximum, so four chains hide its latency.
-HWY_INLINE float MaxOf(const float* HWY_RESTRICT s, size_t n) {
-  const size_t last = (n - 1) / kVirtualLanes * kVirtualLanes;
-  V16 m0 = KeepFirst(Load16(s + last), n - last, -std::numeric_limits<float>::infinity());
-  V16 m1 = m0, m2 = m0, m3 = m0;
-  size_t j = 0;
-  for (; j + 4 * kVirtualLanes <= last; j += 4 * kVirtualLanes) {
-    m0 = Max16(m0, Load16(s + j));
-    m1 = Max16(m1, Load16(s + j + kVirtualLanes));
-    m2 = Max16(m2, Load16(s + j + 2 * kVirtualLanes));
-    m3 = Max16(m3, Load16(s + j + 3 * kVirtualLanes));
-  }
-  for (; j < last; j += kVirtualLanes) m0 = Max16(m0, Load16(s + j));
-  return MaxLane16(Max16(Max16(m0, m1), Max16(m2, m3)));
-}
-
-// s[j] = exp(scale * (s[j] - top)) for j < n, then zeros for at least 16; returns the sum.
-HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float top) {
-  const V16 scales = Set16(scale), tops = Set16(top);
-  const auto exp_at = [&](size_t j) HWY_ATTR { return ExpBounded16(Mul16(scales, Sub16(Load16(s + j), tops))); };
-  const size_t last = (n - 1) / kVirtualLanes * kVirtualLanes;
-  V16 sum = Set16(0.0f);
-  for (size_t j = 0; j < last; j += kVirtualLanes) {
-    const V16 p = exp_at(j);
-    Store16(p, s + j);
-    sum = Add16(sum, p);
-  }
-  const V16 p = KeepFirst(exp_at(last), n - last, 0.0f);
-  Store16(p, s + last);
-  Store16(Set16(0.0f), s + last + kVirtualLanes);
-  return Sum16(Add16(sum, p));
-}
-
 void DropRow(const AttentionShape& shape, const Head& head, float* p, size_t query) {
   uint64_t group = FirstGroup(shape, head.index, query);
   for (size_t j = 0; j <= query; j += kDropoutGroup) DropInPlace(*head.mask, group++, p + j);

@@ -1,0 +1,110 @@
+#include "generate/sampler.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+#include "core/philox.h"
+
+namespace quern {
+namespace {
+
+// In [0, 1), 53 bits.
+double uniform(uint64_t seed, uint32_t index) {
+  const PhiloxBlock words = RandomStream{.seed = seed, .purpose = Purpose::kSample, .step = index}.block(0);
+  return static_cast<double>((uint64_t{words[0]} << 32 | words[1]) >> 11) * 0x1p-53;
+}
+
+// The first of the largest.
+size_t likeliest(std::span<const float> logits) {
+  size_t best = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    if (!(logits[i] < std::numeric_limits<float>::infinity())) {
+      throw Error("[generate] logit of token {}: expected a finite number, found {}; the weights are of no use", i,
+                  logits[i]);
+    }
+    if (logits[i] > logits[best]) best = i;
+  }
+  if (logits[best] == -std::numeric_limits<float>::infinity()) {
+    throw Error("[generate] logits: expected a finite one, found none");
+  }
+  return best;
+}
+
+}  // namespace
+
+void check(const Sampling& sampling) {
+  if (!(sampling.temperature >= 0.0f && std::isfinite(sampling.temperature))) {
+    throw Error("[generate] temperature: expected 0 or more, found {}", sampling.temperature);
+  }
+  if (sampling.top_k < 0) throw Error("[generate] top_k: expected 0 (all) or more, found {}", sampling.top_k);
+  if (!(sampling.top_p > 0.0f && sampling.top_p <= 1.0f)) {
+    throw Error("[generate] top_p: expected more than 0 and at most 1, found {}", sampling.top_p);
+  }
+}
+
+Sampler::Sampler(const Sampling& sampling, size_t vocabulary) : sampling_(sampling), candidates_(vocabulary) {
+  check(sampling);
+}
+
+bool Sampler::likelier(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+}
+
+int32_t Sampler::pick(std::span<const float> logits, uint32_t index) {
+  assert(logits.size() == candidates_.size());
+  const size_t best = likeliest(logits);
+  if (sampling_.temperature == 0.0f) return static_cast<int32_t>(best);
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const double below = static_cast<double>(logits[i]) - static_cast<double>(logits[best]);
+    candidates_[i] = {logits[i], static_cast<int32_t>(i), std::exp(below / static_cast<double>(sampling_.temperature))};
+  }
+  return draw(top_p(top_k(candidates_)), index);
+}
+
+std::span<Sampler::Candidate> Sampler::top_k(std::span<Candidate> candidates) const {
+  const auto k = static_cast<size_t>(sampling_.top_k);
+  if (k == 0 || k >= candidates.size()) return candidates;
+  std::nth_element(candidates.begin(), candidates.begin() + sampling_.top_k, candidates.end(), likelier);
+  std::sort(candidates.begin(), candidates.begin() + sampling_.top_k, likelier);  // nth_element's order is its own
+  return candidates.first(k);
+}
+
+// Sorts the likeliest first in pieces that grow: few tokens usually hold the probability, and sorting 50,000 would take
+// longer than a small model's forward.
+std::span<Sampler::Candidate> Sampler::top_p(std::span<Candidate> candidates) const {
+  if (sampling_.top_p == 1.0f) return candidates;
+  double total = 0;
+  for (const Candidate& candidate : candidates) total += candidate.weight;
+  const double wanted = static_cast<double>(sampling_.top_p) * total;
+  double sum = 0;
+  size_t kept = 0;
+  for (size_t sorted = 0; kept < candidates.size() && sum < wanted;) {
+    const auto from = candidates.begin() + static_cast<ptrdiff_t>(sorted);
+    sorted = std::min(candidates.size(), std::max<size_t>(64, 4 * sorted));
+    const auto to = candidates.begin() + static_cast<ptrdiff_t>(sorted);
+    if (to != candidates.end()) std::nth_element(from, to, candidates.end(), likelier);
+    std::sort(from, to, likelier);
+    while (kept < sorted && sum < wanted) sum += candidates[kept++].weight;
+  }
+  return candidates.first(kept);
+}
+
+int32_t Sampler::draw(std::span<const Candidate> candidates, uint32_t index) const {
+  double total = 0;
+  for (const Candidate& candidate : candidates) total += candidate.weight;
+  const double point = uniform(sampling_.seed, index) * total;
+  double sum = 0;
+  int32_t token = candidates.front().token;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.weight == 0.0) continue;
+    token = candidate.token;
+    sum += candidate.weight;
+    if (sum > point) break;
+  }
+  return token;
+}
+
+}  // namespace quern

@@ -1,0 +1,49 @@
+// How keys and values lie in a cache, and what decoding needs beside it. Not part of the contract.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/attention_decode.h"
+#include "kernels/attention_scratch.h"
+
+namespace quern::kernels {
+
+inline constexpr size_t kCacheKeys = 128;  // keys in a block: eight vectors of AVX-512, what one row keeps in registers
+
+inline size_t cached_head_size(const CacheShape& shape) {
+  return round_up(shape.capacity, kCacheKeys) * shape.head_dim + shape.capacity * round_up(shape.head_dim, kLine);
+}
+
+// One head's part; Float is float or const float. Keys are transposed, so that a vector of scores is summed over k
+// without a fold; by blocks, so that a block is read from front to back.
+template <typename Float>
+struct CachedHead {
+  CachedHead(const CacheShape& shape, size_t head, Float* cache)
+      : head_dim(shape.head_dim),
+        width(round_up(shape.head_dim, kLine)),
+        keys(cache + head * cached_head_size(shape)),
+        values(keys + round_up(shape.capacity, kCacheKeys) * head_dim) {}
+
+  // The rest of a row of values is read, by whole vectors, but what comes of it is not used.
+  void store(size_t position, const float* key, const float* value) const {
+    float* column = keys + position / kCacheKeys * kCacheKeys * head_dim + position % kCacheKeys;
+    for (size_t k = 0; k < head_dim; ++k) column[k * kCacheKeys] = key[k];
+    std::copy_n(value, head_dim, values + position * width);
+  }
+
+  size_t head_dim, width;
+  Float* keys;    // (blocks, head_dim, kCacheKeys)
+  Float* values;  // (capacity, width)
+};
+
+struct DecodeScratch {
+  DecodeScratch(const CacheShape& shape, Carver& carver)
+      : scores(carver.take(round_up(shape.capacity, kLine) + kLine)),
+        out(carver.take(round_up(shape.head_dim, kLine))) {}
+
+  float* scores;  // (capacity) and a line of zeros
+  float* out;     // (width), not yet divided by the sum
+};
+
+}  // namespace quern::kernels

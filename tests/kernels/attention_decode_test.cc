@@ -1,0 +1,74 @@
+#include "kernels/attention_decode.h"
+
+#include <algorithm>
+#include <string>
+
+#include "kernels/attention.h"
+#include "support/support.h"
+
+namespace quern::kernels {
+namespace {
+
+constexpr float kUntouched = -777.0f;
+
+struct Case {
+  size_t T, heads, D;
+  std::vector<float> qkv() const { return test::normal(T * 3 * heads * D, 1); }
+};
+
+std::vector<float> whole(const Case& c, const std::vector<float>& qkv) {
+  const AttentionShape shape{c.T, c.heads, c.D, 3 * c.heads * c.D, c.heads * c.D};
+  std::vector<float> out(c.T * c.heads * c.D), logsumexp(c.heads * c.T), scratch(attention_scratch(shape));
+  attention_forward(shape, qkv.data(), out.data(), logsumexp.data(), {}, 0, c.heads, scratch);
+  return out;
+}
+
+// `rows` new positions at a time, with everything `offset` floats off alignment and the memory full of NaN at first.
+std::vector<float> in_steps(const Case& c, const std::vector<float>& values, size_t rows, size_t offset, size_t spare) {
+  const CacheShape shape{c.heads, c.D, c.T + spare};
+  const size_t C = c.heads * c.D;
+  const test::Placed qkv(values, offset);
+  test::Placed cache(attention_cache_size(shape), std::nanf(""), offset), out(c.T * C, kUntouched, offset);
+  test::Placed scratch(attention_decode_scratch(shape), std::nanf(""), offset);
+  for (size_t i = 0; i < c.T; i += rows) {
+    const NewPositions positions{shape, qkv.data() + i * 3 * C, std::min(rows, c.T - i), i};
+    attention_cache_store(positions, cache.data());
+    attention_decode(positions, cache.data(), out.data() + i * C, scratch.span());
+  }
+  return out.copy();
+}
+
+void expect_same(const Case& c, size_t rows, size_t offset = 0, size_t spare = 0) {
+  SCOPED_TRACE("T=" + std::to_string(c.T) + " heads=" + std::to_string(c.heads) + " D=" + std::to_string(c.D));
+  const std::vector<float> qkv = c.qkv();
+  test::for_each_target(
+      [&](const Target&) { EXPECT_TRUE(test::same_bits(whole(c, qkv), in_steps(c, qkv, rows, offset, spare))); });
+}
+
+TEST(AttentionDecode, OneByOneHasTheBitsOfTheWholeForEveryHeadSize) {
+  for (const size_t D : {1u, 3u, 8u, 15u, 16u, 17u, 32u, 64u, 80u, 128u, 129u, 256u}) expect_same({40, 2, D}, 1);
+}
+
+TEST(AttentionDecode, OneByOneHasTheBitsOfTheWholeForEveryLength) {
+  for (const size_t T : {1u, 2u, 15u, 16u, 17u, 127u, 128u, 129u, 300u}) expect_same({T, 2, 24}, 1);
+}
+
+TEST(AttentionDecode, HowManyAtOnceDoesNotMatter) {
+  for (const size_t rows : {2u, 7u, 64u, 150u}) expect_same({150, 3, 20}, rows);
+}
+
+TEST(AttentionDecode, AlignmentAndCapacityDoNotMatter) {
+  for (const size_t offset : {1u, 3u, 8u, 15u}) expect_same({70, 3, 17}, 9, offset, offset * 20);
+}
+
+TEST(AttentionDecode, LargeScoresDoNotOverflow) {
+  std::vector<float> qkv = test::normal(20 * 3 * 16, 4, 100.0f);
+  test::for_each_target([&](const Target&) {
+    const std::vector<float> out = in_steps({20, 1, 16}, qkv, 1, 0, 0);
+    EXPECT_TRUE(test::same_bits(whole({20, 1, 16}, qkv), out));
+    for (const float x : out) ASSERT_TRUE(std::isfinite(x));
+  });
+}
+
+}  // namespace
+}  // namespace quern::kernels
