@@ -1,0 +1,82 @@
+// quern generate: a trained model continues a text.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "core/error.h"
+#include "generate/generate.h"
+#include "generate/utf8_stream.h"
+#include "train/load.h"
+
+namespace quern::cli {
+namespace {
+
+struct Options {
+  std::string run;
+  std::string prompt = "\n";
+  GenerateOptions generate;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  quern generate --run runs/first --prompt "Once"
+  quern generate --run runs/first --tokens 500 --temperature 0.8 --top-k 40 --seed 7
+
+The same run, prompt and seed give the same text.)";
+
+struct Warnings : train::Observer {
+  void on_warning(const std::string& text) override { fmt::print(stderr, "quern: warning: {}\n", text); }
+};
+
+int run_generate(const Options& options) {
+  if (options.run.empty()) throw Error("generate: expected --run DIR, a trained run; run `quern generate --help`");
+  Warnings warnings;
+  const train::TrainedModel trained = train::load_model(options.run, warnings);
+  if (trained.tokenizer == nullptr) {
+    throw Error("[run] {}: expected a tokenizer.json, found none; the run was trained on token shards", options.run);
+  }
+  Decoder decoder(*trained.model);
+  Utf8Stream text;
+  const auto show = [](const std::string& characters) {
+    fmt::print("{}", characters);
+    std::fflush(stdout);
+  };
+  show(options.prompt);
+  generate(decoder, trained.tokenizer->encode(options.prompt), options.generate, [&](int32_t token) {
+    show(text.feed(trained.tokenizer->bytes_of(token)));
+    return true;
+  });
+  show(text.finish() + "\n");
+  return 0;
+}
+
+}  // namespace
+
+Command add_generate(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* generate = app.add_subcommand("generate", "Let a trained model continue a text");
+  generate->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
+  generate->add_option("--prompt", options->prompt, "What the text starts with")->type_name("TEXT");
+  generate->add_option("--tokens", options->generate.max_tokens, "How many tokens to add")
+      ->type_name("N")
+      ->capture_default_str();
+  generate
+      ->add_option("--temperature", options->generate.sampling.temperature,
+                   "Below 1 more likely text, above 1 more surprising; 0 the likeliest token")
+      ->type_name("X")
+      ->capture_default_str();
+  generate->add_option("--top-k", options->generate.sampling.top_k, "Only the k likeliest tokens; 0 for all")
+      ->type_name("K")
+      ->capture_default_str();
+  generate->add_option("--top-p", options->generate.sampling.top_p, "Only the likeliest tokens that make up this share")
+      ->type_name("P")
+      ->capture_default_str();
+  generate->add_option("--seed", options->generate.sampling.seed, "Another seed, another text")
+      ->type_name("N")
+      ->capture_default_str();
+  generate->footer(kExamples);
+  return {generate, [options] { return run_generate(*options); }};
+}
+
+}  // namespace quern::cli

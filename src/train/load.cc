@@ -1,0 +1,31 @@
+#include "train/load.h"
+
+#include "checkpoint/folder.h"
+#include "core/error.h"
+#include "train/run.h"
+#include "train/trainer.h"
+
+namespace quern::train {
+
+TrainedModel load_model(const std::filesystem::path& folder, Observer& observer) {
+  TrainedModel trained;
+  trained.config = read_config(folder);
+  const auto found = checkpoint::find_newest_valid(
+      folder / "checkpoints", [&](const std::string& reason) { observer.on_warning("passed over " + reason); },
+      checkpoint::Parts::kWeights);
+  if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());
+  const std::filesystem::path tokenizer = folder / "tokenizer.json";
+  if (std::filesystem::exists(tokenizer)) trained.tokenizer = data::Tokenizer::load(tokenizer.string());
+  size_t vocabulary = trained.config.model.vocabulary;
+  if (vocabulary == 0 && trained.tokenizer != nullptr) {
+    vocabulary = static_cast<size_t>(trained.tokenizer->vocabulary_size());
+  }
+  trained.model = std::make_unique<Gpt>(model_config(trained.config, static_cast<uint32_t>(vocabulary)), true);
+  Weights& weights = trained.model->weights();
+  found->load({tensor_refs(trained.model->layout(), weights.values()), {}, {}});
+  weights.repack();
+  trained.state = found->state();
+  return trained;
+}
+
+}  // namespace quern::train
