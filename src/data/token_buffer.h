@@ -1,0 +1,59 @@
+// Tokens in memory, filled by tokenising text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "data/token_stream.h"
+
+namespace quern::data {
+
+// Appends the tokens of `text` to `tokens`.
+using Encode = std::function<void(std::string_view text, std::vector<int32_t>& tokens)>;
+
+// Two bytes a token when the vocabulary has at most 65,536 entries, else four. Grows by chunks that never move, so that
+// growing needs no second copy. Filled by one thread; then read by any.
+class TokenBuffer : public TokenStream {
+ public:
+  explicit TokenBuffer(uint32_t vocabulary);  // 1 to 2^31 entries, else Error
+
+  uint64_t size() const override { return size_; }
+  void copy(uint64_t position, size_t count, int32_t* out) const override;
+
+  // Throws Error naming the first token outside [0, vocabulary); the tokens before it were appended.
+  void append(std::span<const int32_t> tokens);
+
+  // Tokenises `text` in pieces of about a megabyte, so that a file of any size needs only a little more memory than its
+  // tokens here. A piece ends between a visible character and a space or line break. GPT-2's pre-tokenisation
+  // always cuts there (no pattern of it continues from a visible character into white space, and its look-ahead is
+  // asked after white space only), and so does a byte or character tokenizer: the tokens are those of the whole text.
+  // A text without such a place within a further megabyte is cut before a space, line break or UTF-8 character.
+  void append_text(std::string_view text, const Encode& encode);
+
+  uint64_t memory_bytes() const { return chunks_.size() * kChunkTokens * width_; }
+
+  static constexpr size_t kChunkTokens = size_t{1} << 20;
+  static constexpr size_t kPieceBytes = size_t{1} << 20;
+
+ private:
+  template <typename Word>
+  void append_words(std::span<const int32_t> tokens);
+  template <typename Word>
+  void copy_words(uint64_t position, size_t count, int32_t* out) const;
+
+  uint32_t vocabulary_;
+  size_t width_;  // bytes a token
+  uint64_t size_ = 0;
+  std::vector<std::unique_ptr<std::byte[]>> chunks_;
+  std::vector<int32_t> piece_;  // tokens of the piece at hand
+};
+
+// The length of the first piece of `text` when pieces are cut as append_text() does. At least 1 for a text that is not
+// empty.
+size_t piece_length(std::string_view text, size_t wanted = TokenBuffer::kPieceBytes);
+
+}  // namespace quern::data

@@ -1,0 +1,44 @@
+// Writes a token shard that llm.c or nanoGPT reads; token_shards.h describes the formats.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "data/token_shards.h"
+
+namespace quern::data {
+
+// The file appears under its name when finish() returns, complete; until then, and after an Error, there is only
+// PATH.partial, which the destructor removes. Every failure (folder missing, disk full, id above 65,535, more tokens
+// than an llm.c header counts) is an Error naming the file.
+class TokenShardWriter {
+ public:
+  explicit TokenShardWriter(std::filesystem::path path, ShardFormat format = ShardFormat::kLlmC);
+  TokenShardWriter(const TokenShardWriter&) = delete;
+  TokenShardWriter& operator=(const TokenShardWriter&) = delete;
+  ~TokenShardWriter();
+
+  void append(std::span<const int32_t> tokens);
+  void finish();  // Error without a single token
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  void write(const void* bytes, size_t count);
+  [[noreturn]] void fail(const char* what) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path partial_;
+  ShardFormat format_;
+  uint64_t count_ = 0;
+  std::vector<uint16_t> words_;
+  std::unique_ptr<std::FILE, Close> file_;
+};
+
+}  // namespace quern::data
