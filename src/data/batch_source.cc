@@ -1,0 +1,105 @@
+#include "data/batch_source.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/philox.h"
+#include "data/permutation.h"
+
+namespace quern::data {
+namespace {
+
+constexpr uint16_t kPositionLayer = 0;  // what the numbers of Purpose::kShuffle are for; 1 is the permutation
+constexpr uint16_t kShiftLayer = 2;
+
+// 0 ... bound - 1 from 64 random bits. The high half of a product: no bound below 2^40 is off uniform by more than
+// 2^-24 of a probability.
+uint64_t below(uint64_t bound, const RandomStream& stream) {
+  const PhiloxBlock words = stream.block(0);
+  const uint64_t bits = static_cast<uint64_t>(words[1]) << 32 | words[0];
+  return static_cast<uint64_t>(static_cast<unsigned __int128>(bits) * bound >> 64);
+}
+
+void check_size(std::string_view part, const TokenRange& range, uint32_t context) {
+  if (context == 0) throw Error("[data] expected a context of at least 1 token, found 0");
+  if (range.size() > context) return;
+  throw Error("[data] {} text: expected at least {} tokens (a context of {} and the one after it), found {}", part,
+              static_cast<uint64_t>(context) + 1, context, range.size());
+}
+
+// The last target is the only token that the inputs do not hold.
+void read_window(const TokenStream& stream, uint64_t position, uint32_t context, int32_t* inputs, int32_t* targets) {
+  stream.copy(position, context, inputs);
+  std::memcpy(targets, inputs + 1, (context - 1) * sizeof(int32_t));
+  stream.copy(position + context, 1, targets + context - 1);
+}
+
+}  // namespace
+
+Split split_by_position(const TokenStream& stream, double validation_fraction) {
+  if (!(validation_fraction >= 0 && validation_fraction < 1)) {
+    throw Error("[data] expected a validation fraction from 0 to below 1, found {}", validation_fraction);
+  }
+  const uint64_t size = stream.size();
+  if (size == 0) throw Error("[data] expected text, found 0 tokens");
+  const auto train = static_cast<uint64_t>(std::floor(static_cast<double>(size) * (1 - validation_fraction)));
+  const uint64_t cut = validation_fraction == 0 ? size : std::min(train, size);
+  return {{&stream, 0, cut}, {&stream, cut, size}};
+}
+
+TrainingBatches::TrainingBatches(TokenRange range, const BatchOptions& options) : range_(range), options_(options) {
+  check_size("training", range_, options_.context);
+  if (options_.sequences_per_step == 0) throw Error("[data] expected at least 1 sequence a step, found 0");
+  blocks_ = (range_.size() - 1) / options_.context;
+}
+
+void TrainingBatches::fill(uint32_t step, uint32_t first, uint32_t count, int32_t* inputs, int32_t* targets) const {
+  assert(first <= options_.sequences_per_step && count <= options_.sequences_per_step - first);
+  for (uint32_t i = 0; i < count; ++i) {
+    const size_t row = static_cast<size_t>(i) * options_.context;
+    read_window(*range_.stream, position(step, first + i), options_.context, inputs + row, targets + row);
+  }
+}
+
+uint64_t TrainingBatches::position(uint32_t step, uint32_t sequence) const {
+  return options_.order == Order::kRandom ? random_position(step, sequence) : epoch_position(step, sequence);
+}
+
+uint64_t TrainingBatches::steps_per_epoch() const {
+  return (blocks_ + options_.sequences_per_step - 1) / options_.sequences_per_step;
+}
+
+uint64_t TrainingBatches::random_position(uint32_t step, uint32_t sequence) const {
+  const RandomStream stream{
+      .seed = options_.seed, .purpose = Purpose::kShuffle, .layer = kPositionLayer, .step = step, .sequence = sequence};
+  return range_.begin + below(range_.size() - options_.context, stream);
+}
+
+uint64_t TrainingBatches::epoch_position(uint32_t step, uint32_t sequence) const {
+  const uint64_t index = static_cast<uint64_t>(step) * options_.sequences_per_step + sequence;
+  const auto epoch = static_cast<uint32_t>(index / blocks_);
+  const uint64_t block = Permutation(blocks_, options_.seed, epoch)(index % blocks_);
+  const uint64_t left_out = range_.size() - 1 - blocks_ * options_.context;
+  const RandomStream stream{
+      .seed = options_.seed, .purpose = Purpose::kShuffle, .layer = kShiftLayer, .step = epoch, .sequence = 0};
+  return range_.begin + below(left_out + 1, stream) + block * options_.context;
+}
+
+ValidationBatches::ValidationBatches(TokenRange range, uint32_t context, uint64_t most_windows)
+    : range_(range), context_(context) {
+  check_size("validation", range_, context_);
+  windows_ = std::min((range_.size() - 1) / context_, most_windows);
+}
+
+void ValidationBatches::fill(uint64_t first, uint32_t count, int32_t* inputs, int32_t* targets) const {
+  assert(first <= windows_ && count <= windows_ - first);
+  for (uint32_t i = 0; i < count; ++i) {
+    const size_t row = static_cast<size_t>(i) * context_;
+    read_window(*range_.stream, range_.begin + (first + i) * context_, context_, inputs + row, targets + row);
+  }
+}
+
+}  // namespace quern::data

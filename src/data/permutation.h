@@ -1,0 +1,29 @@
+// A pseudo-random order of 0 ... size - 1 that takes no memory.
+#pragma once
+
+#include <cstdint>
+
+namespace quern::data {
+
+// A Feistel network over the smallest 2^(2h) >= size, with Philox as its round function: a bijection whatever the round
+// function is. An image outside 0 ... size - 1 is mapped again until it is inside ("cycle walking"), which keeps it a
+// bijection of the inside. The domain is at most four times `size` (for size > 1), so it takes at most four turns on
+// average; of six rounds each, because halves of a bit or two mix slowly and cost nothing.
+class Permutation {
+ public:
+  // size >= 1. Another epoch of the same seed is another order.
+  Permutation(uint64_t size, uint64_t seed, uint32_t epoch);
+
+  // The index-th element, index < size. Any thread; no allocation.
+  uint64_t operator()(uint64_t index) const;
+
+ private:
+  uint64_t turn(uint64_t value) const;
+
+  uint64_t size_;
+  uint64_t seed_;
+  uint32_t epoch_;
+  unsigned half_bits_ = 1;
+};
+
+}  // namespace quern::data
