@@ -23,7 +23,7 @@ class Dice {
   // 0 ... bound - 1; off uniform by less than bound / 2^64.
   uint64_t below(uint64_t bound) {
     if (used_ % 2 == 0) words_ = stream_.block(used_ / 2);
-    const size_t half = used_++ % 2 * 2;
+    const size_t half = size_t{2} * (used_++ % 2);
     const uint64_t bits = static_cast<uint64_t>(words_[half + 1]) << 32 | words_[half];
     return static_cast<uint64_t>(static_cast<unsigned __int128>(bits) * bound >> 64);
   }
