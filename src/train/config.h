@@ -1,0 +1,102 @@
+// Everything that decides the result of a run, and a little that does not: config.toml.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quern::train {
+
+enum class Schedule : uint8_t { kCosine, kLinear, kConstant };
+enum class TokenizerKind : uint8_t { kByte, kChar, kBpe };
+enum class Sampling : uint8_t { kRandom, kEpoch };
+
+// What each field means, and the values it may have, stands in the table of config_fields.cc, from which parsing,
+// printing and the flags are made. Defaults are those of the preset tiny. Another field: one member here, one row
+// there.
+struct RunConfig {
+  struct Model {
+    uint64_t layers = 4;
+    uint64_t heads = 4;
+    uint64_t width = 128;
+    uint64_t context = 128;
+    uint64_t vocabulary = 0;
+    double dropout = 0.0;
+    bool operator==(const Model&) const = default;
+  };
+  struct Train {
+    uint64_t steps = 1000;
+    uint64_t batch = 16;
+    uint64_t accumulation = 1;
+    uint64_t seed = 1;
+    uint64_t threads = 0;
+    uint64_t validation_interval = 100;
+    uint64_t validation_batches = 20;
+    bool operator==(const Train&) const = default;
+  };
+  struct Optimizer {
+    double rate = 2e-3;
+    double min_rate = 2e-4;
+    uint64_t warmup = 50;
+    Schedule schedule = Schedule::kCosine;
+    double beta1 = 0.9;
+    double beta2 = 0.99;
+    double epsilon = 1e-8;
+    double weight_decay = 0.1;
+    double clip = 1.0;
+    bool operator==(const Optimizer&) const = default;
+  };
+  struct Data {
+    std::vector<std::string> paths;
+    uint64_t stories_bytes = 4'000'000;
+    TokenizerKind tokenizer = TokenizerKind::kChar;
+    uint64_t vocabulary = 8192;
+    double validation_fraction = 0.1;
+    Sampling sampling = Sampling::kRandom;
+    bool operator==(const Data&) const = default;
+  };
+  struct Checkpoint {
+    uint64_t interval = 250;
+    uint64_t keep = 2;
+    bool keep_best = true;
+    bool operator==(const Checkpoint&) const = default;
+  };
+  struct Log {
+    uint64_t interval = 10;
+    bool operator==(const Log&) const = default;
+  };
+
+  Model model;
+  Train train;
+  Optimizer optimizer;
+  Data data;
+  Checkpoint checkpoint;
+  Log log;
+
+  bool operator==(const RunConfig&) const = default;
+};
+
+// tiny, small or gpt2; Error names them otherwise.
+RunConfig preset(std::string_view name);
+std::vector<std::string_view> preset_names();
+
+// Overwrites the fields that the TOML text gives and leaves the others. Error with `file`:line:column for what is not
+// TOML, an unknown name (and the nearest known one), a wrong type, a value out of range. `config` is then unchanged.
+void apply_toml(RunConfig& config, std::string_view text, std::string_view file);
+
+// The same for a file of at most 1 MB.
+void apply_toml_file(RunConfig& config, const std::filesystem::path& path);
+
+// One "table.name=value", as after --set. Text needs no quotation marks; a list is ["a", "b"] or a single item.
+void apply_setting(RunConfig& config, std::string_view setting);
+
+// What no single field can tell: width a multiple of heads, and so on. Error names both fields.
+void validate(const RunConfig& config);
+
+// Every field with a comment that says what it is for and which values it may have. Reading it gives the same config.
+std::string to_toml(const RunConfig& config);
+
+}  // namespace quern::train

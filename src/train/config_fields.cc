@@ -1,0 +1,146 @@
+#include "train/config_fields.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <type_traits>
+
+namespace quern::train {
+namespace {
+
+constexpr uint64_t kMany = 1'000'000'000;  // steps and sequences are counted in 32 bits by the random streams
+constexpr uint64_t kMaxSeed = INT64_MAX;
+
+constexpr std::array<std::string_view, 3> kSchedules = {"cosine", "linear", "constant"};
+constexpr std::array<std::string_view, 3> kTokenizers = {"byte", "char", "bpe"};
+constexpr std::array<std::string_view, 2> kSamplings = {"random", "epoch"};
+
+// A member of a member, as the function that reaches it.
+template <auto kTable, auto kMember>
+auto& reach(RunConfig& config) {
+  return config.*kTable.*kMember;
+}
+
+template <auto kTable, auto kMember>
+WholeField whole(uint64_t least, uint64_t most) {
+  return {reach<kTable, kMember>, least, most};
+}
+template <auto kTable, auto kMember>
+RealField real(double least, double most) {
+  return {reach<kTable, kMember>, least, most};
+}
+template <auto kTable, auto kMember>
+FlagField flag() {
+  return {reach<kTable, kMember>};
+}
+template <auto kTable, auto kMember>
+ChoiceField choice(std::span<const std::string_view> names) {
+  using Enum = std::remove_reference_t<decltype(std::declval<RunConfig&>().*kTable.*kMember)>;
+  return {[](const RunConfig& config) { return static_cast<size_t>(config.*kTable.*kMember); },
+          [](RunConfig& config, size_t i) { config.*kTable.*kMember = static_cast<Enum>(i); }, names};
+}
+template <auto kTable, auto kMember>
+ListField list() {
+  return {reach<kTable, kMember>};
+}
+
+std::vector<Field> make_fields() {
+  using C = RunConfig;
+  constexpr auto kModel = &C::model;
+  constexpr auto kTrain = &C::train;
+  constexpr auto kOptimizer = &C::optimizer;
+  constexpr auto kData = &C::data;
+  constexpr auto kCheckpoint = &C::checkpoint;
+  constexpr auto kLog = &C::log;
+  return {
+      {"model", "layers", "Transformer blocks.", whole<kModel, &C::Model::layers>(1, 1000)},
+      {"model", "heads", "Attention heads of a block; width is a multiple of it.",
+       whole<kModel, &C::Model::heads>(1, 1000)},
+      {"model", "width", "Numbers that stand for a token between blocks.", whole<kModel, &C::Model::width>(1, 100'000)},
+      {"model", "context", "Tokens that the model sees at once.", whole<kModel, &C::Model::context>(1, 1'000'000)},
+      {"model", "vocabulary", "Rows of the token table, at least the tokenizer's; 0: as many as the tokenizer has.",
+       whole<kModel, &C::Model::vocabulary>(0, 10'000'000)},
+      {"model", "dropout", "Share of activations set to zero in training.",
+       real<kModel, &C::Model::dropout>(0.0, 0.95)},
+
+      {"train", "steps", "Updates of the weights.", whole<kTrain, &C::Train::steps>(0, kMany)},
+      {"train", "batch", "Sequences of a round.", whole<kTrain, &C::Train::batch>(1, 1'000'000)},
+      {"train", "accumulation", "Rounds of an update: k rounds of n sequences give the same bits as one of k x n.",
+       whole<kTrain, &C::Train::accumulation>(1, 1'000'000)},
+      {"train", "seed", "Everything random follows from it.", whole<kTrain, &C::Train::seed>(0, kMaxSeed)},
+      {"train", "threads", "0: every core. The result does not depend on it.",
+       whole<kTrain, &C::Train::threads>(0, 1024)},
+      {"train", "validation_interval", "Steps between measurements on held-out text; 0: only at the end.",
+       whole<kTrain, &C::Train::validation_interval>(0, kMany)},
+      {"train", "validation_batches", "Batches of such a measurement; 0: all of the held-out text.",
+       whole<kTrain, &C::Train::validation_batches>(0, kMany)},
+
+      {"optimizer", "rate", "Learning rate after the warm-up.", real<kOptimizer, &C::Optimizer::rate>(0.0, 10.0)},
+      {"optimizer", "min_rate", "Learning rate at the last step; not used by the constant schedule.",
+       real<kOptimizer, &C::Optimizer::min_rate>(0.0, 10.0)},
+      {"optimizer", "warmup", "Steps over which the rate rises from 0.",
+       whole<kOptimizer, &C::Optimizer::warmup>(0, kMany)},
+      {"optimizer", "schedule", "How the rate falls after the warm-up.",
+       choice<kOptimizer, &C::Optimizer::schedule>(kSchedules)},
+      {"optimizer", "beta1", "AdamW: decay of the mean of gradients.",
+       real<kOptimizer, &C::Optimizer::beta1>(0.0, 0.999999)},
+      {"optimizer", "beta2", "AdamW: decay of the mean of squared gradients.",
+       real<kOptimizer, &C::Optimizer::beta2>(0.0, 0.999999)},
+      {"optimizer", "epsilon", "AdamW: added to the root of the mean of squares.",
+       real<kOptimizer, &C::Optimizer::epsilon>(1e-30, 1.0)},
+      {"optimizer", "weight_decay", "AdamW: pull of matrices towards 0, times the rate.",
+       real<kOptimizer, &C::Optimizer::weight_decay>(0.0, 100.0)},
+      {"optimizer", "clip", "Longest gradient that is used whole, as a norm over all weights; 0: no limit.",
+       real<kOptimizer, &C::Optimizer::clip>(0.0, 1e9)},
+
+      {"data", "paths", "Text files, folders of them, JSONL, or token shards; empty: generated stories.",
+       list<kData, &C::Data::paths>()},
+      {"data", "stories_bytes", "Length of the generated stories.",
+       whole<kData, &C::Data::stories_bytes>(1000, 100'000'000'000)},
+      {"data", "tokenizer", "What a token is: a byte, a character, or a piece of a word learned from the text.",
+       choice<kData, &C::Data::tokenizer>(kTokenizers)},
+      {"data", "vocabulary", "Tokens that bpe learns, its 256 bytes included.",
+       whole<kData, &C::Data::vocabulary>(256, 1'000'000)},
+      {"data", "validation_fraction", "Share of the text, at its end, that is held out.",
+       real<kData, &C::Data::validation_fraction>(0.0, 0.9)},
+      {"data", "sampling", "random: sequences start anywhere. epoch: every block once before any comes again.",
+       choice<kData, &C::Data::sampling>(kSamplings)},
+
+      {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",
+       whole<kCheckpoint, &C::Checkpoint::interval>(0, kMany)},
+      {"checkpoint", "keep", "The last so many are kept.", whole<kCheckpoint, &C::Checkpoint::keep>(1, kMany)},
+      {"checkpoint", "keep_best", "Also keep the one with the lowest validation loss.",
+       flag<kCheckpoint, &C::Checkpoint::keep_best>()},
+
+      {"log", "interval", "Steps between lines of metrics.jsonl.", whole<kLog, &C::Log::interval>(1, kMany)},
+  };
+}
+
+std::string join_choices(std::span<const std::string_view> names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::span<const Field> fields() {
+  static const std::vector<Field> all = make_fields();
+  return all;
+}
+
+std::string allowed_values(const Field& field) {
+  struct Visitor {
+    std::string operator()(const WholeField& f) const { return fmt::format("{} to {}", f.least, f.most); }
+    std::string operator()(const RealField& f) const { return fmt::format("{} to {}", f.least, f.most); }
+    std::string operator()(const FlagField&) const { return "true or false"; }
+    std::string operator()(const ChoiceField& f) const { return join_choices(f.names); }
+    std::string operator()(const ListField&) const { return {}; }
+  };
+  return std::visit(Visitor{}, field.kind);
+}
+
+}  // namespace quern::train

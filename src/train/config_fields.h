@@ -1,0 +1,54 @@
+// The one table of config fields.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "train/config.h"
+
+namespace quern::train {
+
+// How each kind of field is reached and what it may be. Limits are included in the range.
+struct WholeField {
+  uint64_t& (*of)(RunConfig&);
+  uint64_t least;
+  uint64_t most;  // at most 2^63 - 1, what TOML can say
+};
+struct RealField {
+  double& (*of)(RunConfig&);
+  double least;
+  double most;
+};
+struct FlagField {
+  bool& (*of)(RunConfig&);
+};
+struct ChoiceField {
+  size_t (*get)(const RunConfig&);
+  void (*set)(RunConfig&, size_t);
+  std::span<const std::string_view> names;
+};
+struct ListField {
+  std::vector<std::string>& (*of)(RunConfig&);
+};
+
+struct Field {
+  std::string_view table;
+  std::string_view name;
+  std::string_view doc;
+  std::variant<WholeField, RealField, FlagField, ChoiceField, ListField> kind;
+
+  std::string path() const { return std::string(table) + "." + std::string(name); }
+};
+
+// In the order in which they are printed; those of a table stand together.
+std::span<const Field> fields();
+
+// "1 to 1000", "cosine, linear or constant"; empty for lists.
+std::string allowed_values(const Field& field);
+
+}  // namespace quern::train

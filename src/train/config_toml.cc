@@ -1,0 +1,272 @@
+// Config and TOML, both ways, by way of the table of fields.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "train/checked_toml.h"
+#include "train/config_fields.h"
+
+namespace quern::train {
+namespace {
+
+constexpr size_t kMaxBytes = 1 << 20;
+
+// A key a.b.c is three tables inside each other, which are destroyed by recursion.
+constexpr ptrdiff_t kMaxDotsInLine = 1000;
+
+// Where a value came from: a file with lines and columns, or a flag without.
+struct Source {
+  std::string_view name;
+  bool has_lines;
+
+  std::string at(const toml::source_position& position) const {
+    if (!has_lines) return std::string(name);
+    return fmt::format("{}:{}:{}", name, position.line, position.column);
+  }
+};
+
+std::string found_text(const toml::node& node) {
+  if (const auto* value = node.as_integer()) return std::to_string(value->get());
+  if (const auto* value = node.as_floating_point()) return fmt::format("{}", value->get());
+  if (const auto* value = node.as_boolean()) return value->get() ? "true" : "false";
+  if (const auto* value = node.as_string()) return in_quotes(value->get());
+  if (node.is_array()) return "a list";
+  return node.is_table() ? "a table" : "a date or time";
+}
+
+// Sets one field from a node, or says what was expected.
+class Setter {
+ public:
+  Setter(RunConfig& config, const toml::node& node) : config_(config), node_(node) {}
+
+  bool operator()(const WholeField& field) const {
+    const auto* value = node_.as_integer();
+    if (value == nullptr || value->get() < 0) return false;
+    const auto whole = static_cast<uint64_t>(value->get());
+    if (whole < field.least || whole > field.most) return false;
+    field.of(config_) = whole;
+    return true;
+  }
+  bool operator()(const RealField& field) const {
+    if (!node_.is_number()) return false;
+    const double real = *node_.value<double>();
+    if (!(real >= field.least && real <= field.most)) return false;  // NaN is not in any range
+    field.of(config_) = real == 0.0 ? 0.0 : real;                    // one zero, so that equal configs print equal
+    return true;
+  }
+  bool operator()(const FlagField& field) const {
+    const auto* value = node_.as_boolean();
+    if (value != nullptr) field.of(config_) = value->get();
+    return value != nullptr;
+  }
+  bool operator()(const ChoiceField& field) const {
+    const auto* value = node_.as_string();
+    if (value == nullptr) return false;
+    const auto found = std::find(field.names.begin(), field.names.end(), value->get());
+    if (found == field.names.end()) return false;
+    field.set(config_, static_cast<size_t>(found - field.names.begin()));
+    return true;
+  }
+  bool operator()(const ListField& field) const {
+    const auto* array = node_.as_array();
+    if (array == nullptr) return false;
+    std::vector<std::string> items;
+    for (const toml::node& item : *array) {
+      const auto* value = item.as_string();
+      if (value == nullptr || value->get().find('\0') != std::string::npos) return false;
+      items.push_back(value->get());
+    }
+    field.of(config_) = std::move(items);
+    return true;
+  }
+
+ private:
+  RunConfig& config_;
+  const toml::node& node_;
+};
+
+std::string expected_text(const Field& field) {
+  const char* kind = std::holds_alternative<WholeField>(field.kind)  ? "a whole number from "
+                     : std::holds_alternative<RealField>(field.kind) ? "a number from "
+                     : std::holds_alternative<ListField>(field.kind) ? "a list of texts, as [\"a\", \"b\"]"
+                                                                     : "";
+  return kind + allowed_values(field);
+}
+
+void set_field(RunConfig& config, const Field& field, const toml::node& node, const Source& source) {
+  if (std::visit(Setter(config, node), field.kind)) return;
+  throw Error("[config] {}: {}: expected {}, found {}", source.at(node.source().begin), field.path(),
+              expected_text(field), found_text(node));
+}
+
+const Field* find_field(std::string_view table, std::string_view name) {
+  for (const Field& field : fields()) {
+    if (field.table == table && field.name == name) return &field;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> table_names() {
+  std::vector<std::string_view> names;
+  for (const Field& field : fields()) {
+    if (names.empty() || names.back() != field.table) names.push_back(field.table);
+  }
+  return names;
+}
+
+// The same name in another table, or else the one that is spelled most alike.
+std::string suggestion(std::string_view table, std::string_view name) {
+  std::vector<std::string> paths;
+  for (const Field& field : fields()) {
+    if (field.name == name) return field.path();
+    paths.push_back(field.path());
+  }
+  return std::string(
+      nearest(fmt::format("{}.{}", table, name), std::vector<std::string_view>(paths.begin(), paths.end())));
+}
+
+[[noreturn]] void unknown_name(std::string_view table, std::string_view name, const std::string& place) {
+  const std::string found = table.empty() ? std::string(name) : fmt::format("{}.{}", table, name);
+  const std::string near = suggestion(table, name);
+  throw Error("[config] {}: expected the name of a setting, found {}; {}", place, in_quotes(found),
+              near.empty() ? "`quern train --print-config` lists them" : fmt::format("did you mean {}?", near));
+}
+
+void apply_table(RunConfig& config, std::string_view name, const toml::table& table, const Source& source) {
+  for (const auto& [key, node] : table) {
+    const Field* field = find_field(name, key.str());
+    if (field == nullptr) unknown_name(name, key.str(), source.at(key.source().begin));
+    set_field(config, *field, node, source);
+  }
+}
+
+void check_lines(std::string_view text, const Source& source) {
+  size_t line = 1;
+  for (size_t begin = 0; begin < text.size(); ++line) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    if (std::count(part.begin(), part.end(), '.') > kMaxDotsInLine) {
+      throw Error("[config] {}:{}: expected at most {} dots in a line, found more", source.name, line, kMaxDotsInLine);
+    }
+    begin = end + 1;
+  }
+}
+
+toml::table parse_toml(std::string_view text, const Source& source) {
+  check_lines(text, source);
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    throw Error("[config] {}: {}", source.at(error.source().begin), in_quotes(error.description(), 300));
+  } catch (const TomlAssumptionFailed&) {
+    throw Error("[config] {}: expected TOML, found something else", source.name);
+  }
+}
+
+std::string escape(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (byte < 0x20 || byte == 0x7F) {
+      result += fmt::format("\\u{:04X}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+// As TOML; a real number keeps its point, so that it reads as one.
+struct Printer {
+  RunConfig& config;
+
+  std::string operator()(const WholeField& field) const { return std::to_string(field.of(config)); }
+  std::string operator()(const RealField& field) const {
+    std::string text = fmt::format("{}", field.of(config));
+    if (text.find_first_of(".en") == std::string::npos) text += ".0";
+    return text;
+  }
+  std::string operator()(const FlagField& field) const { return field.of(config) ? "true" : "false"; }
+  std::string operator()(const ChoiceField& field) const { return escape(field.names[field.get(config)]); }
+  std::string operator()(const ListField& field) const {
+    std::vector<std::string> items;
+    for (const std::string& item : field.of(config)) items.push_back(escape(item));
+    return fmt::format("[{}]", fmt::join(items, ",\n  "));
+  }
+};
+
+// What stands after = in --set, as TOML: texts and lists of one may come without their marks.
+std::string as_toml_value(const Field& field, std::string_view value) {
+  if (std::holds_alternative<ChoiceField>(field.kind) && !value.starts_with('"') && !value.starts_with('\'')) {
+    return escape(value);
+  }
+  if (std::holds_alternative<ListField>(field.kind) && !value.starts_with('['))
+    return fmt::format("[{}]", escape(value));
+  return std::string(value);
+}
+
+}  // namespace
+
+void apply_toml(RunConfig& config, std::string_view text, std::string_view file) {
+  const Source source{file, true};
+  const toml::table root = parse_toml(text, source);
+  RunConfig changed = config;
+  for (const auto& [key, node] : root) {
+    const std::vector<std::string_view> names = table_names();
+    const bool known = std::find(names.begin(), names.end(), key.str()) != names.end();
+    const std::string place = source.at(key.source().begin);
+    if (!known && !node.is_table()) unknown_name("", key.str(), place);
+    if (!known || !node.is_table()) {
+      const std::string_view near = nearest(key.str(), names);
+      throw Error("[config] {}: expected a table of {}, found {}{}", place, fmt::join(names, ", "),
+                  in_quotes(key.str()), near.empty() ? "" : fmt::format("; did you mean [{}]?", near));
+    }
+    apply_table(changed, key.str(), *node.as_table(), source);
+  }
+  config = std::move(changed);
+}
+
+void apply_toml_file(RunConfig& config, const std::filesystem::path& path) {
+  apply_toml(config, read_file(path, kMaxBytes), path.native());
+}
+
+void apply_setting(RunConfig& config, std::string_view setting) {
+  const std::string shown = "--set " + in_quotes(setting);
+  const size_t equals = setting.find('=');
+  if (equals == std::string_view::npos) throw Error("[config] {}: expected table.name=value, found no =", shown);
+  const std::string_view path = setting.substr(0, equals);
+  const size_t dot = std::min(path.find('.'), path.size());
+  const std::string_view table = path.substr(0, dot);
+  const std::string_view name = path.substr(std::min(dot + 1, path.size()));
+  const Field* field = find_field(table, name);
+  if (field == nullptr && name.empty()) unknown_name("", table, shown);
+  if (field == nullptr) unknown_name(table, name, shown);
+
+  const Source source{shown, false};
+  const std::string value = as_toml_value(*field, setting.substr(equals + 1));
+  const toml::table parsed = parse_toml("value = " + value, source);
+  if (parsed.size() != 1) throw Error("[config] {}: expected one value, found more", shown);
+  set_field(config, *field, *parsed.get("value"), source);
+}
+
+std::string to_toml(const RunConfig& config) {
+  RunConfig copy = config;  // the table reaches fields to change them
+  std::string text = "# Everything that decides the result of a run. A setting that is left out has its default.\n";
+  std::string_view table;
+  for (const Field& field : fields()) {
+    if (field.table != table) text += fmt::format("\n[{}]\n", field.table);
+    table = field.table;
+    const std::string allowed = allowed_values(field);
+    text += fmt::format("# {}{}\n", field.doc, allowed.empty() ? "" : " (" + allowed + ")");
+    text += fmt::format("{} = {}\n", field.name, std::visit(Printer{copy}, field.kind));
+  }
+  return text;
+}
+
+}  // namespace quern::train
