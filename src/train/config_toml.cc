@@ -1,7 +1,4 @@
 // Config and TOML, both ways, by way of the table of fields.
-#define TOML_ENABLE_FORMATTERS 0
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -9,6 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "train/checked_toml.h"
 #include "train/config_fields.h"
 
 namespace quern::train {
@@ -163,6 +161,8 @@ toml::table parse_toml(std::string_view text, const Source& source) {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
     throw Error("[config] {}: {}", source.at(error.source().begin), in_quotes(error.description(), 300));
+  } catch (const TomlAssumptionFailed&) {
+    throw Error("[config] {}: expected TOML, found something else", source.name);
   }
 }
 
