@@ -39,7 +39,7 @@ class BpeTrainer {
 
  private:
   struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
+    using is_transparent = void;  // NOLINT(readability-identifier-naming): the standard's name
   };
 
   Pretokenizer pretokenizer_;

@@ -13,6 +13,8 @@ namespace quern::data {
 // The pieces are those of GPT-2's regular expression
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 // with letters, numbers and white space as Unicode defines them. In order they are the whole text, and none is empty.
+// Letters and numbers are those of the Unicode version of the PCRE2 in use (Debian 12: Unicode 14); a newer one's count
+// as punctuation, so that the rare text that has them can get other ids with another PCRE2. It still round-trips.
 //
 // Text that is not UTF-8 is cut at the bytes that are not part of a valid character: a run of such bytes is a piece,
 // and the text on each side of it is cut as if it stood alone.

@@ -70,6 +70,7 @@ std::string char_tokenizer_json(const TokenTable& characters) {
 
 std::string bpe_tokenizer_json(const BpeTokenizer& tokenizer) {
   std::vector<std::string> keys;
+  keys.reserve(static_cast<size_t>(tokenizer.vocabulary_size()));
   for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) keys.push_back(to_alphabet(tokenizer.bytes_of(id)));
   std::vector<AddedToken> added(tokenizer.added_tokens().begin(), tokenizer.added_tokens().end());
   // Hugging Face gives added tokens that are not in the vocabulary the ids after it, so those that are must be in it.

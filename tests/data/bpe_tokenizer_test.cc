@@ -76,7 +76,7 @@ TEST(BpeTokenizer, RoundTripsAnyBytes) {
       test::trained(test::random_words(3000, "etaoin", 1) + test::random_bytes(20000, 3),
                     {.vocabulary_size = 1000, .minimum_count = 2, .added_tokens = {"<|endoftext|>"}});
   std::vector<std::string> texts = test::hard_texts();
-  for (unsigned seed = 0; seed < 300; ++seed) texts.push_back(test::random_bytes(seed * 7, seed));
+  for (unsigned seed = 0; seed < 300; ++seed) texts.push_back(test::random_bytes(size_t{7} * seed, seed));
   texts.push_back(test::random_words(2000, "etaoin shrdlu<|endoftext|>", 4));
   for (const std::string& text : texts) {
     EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
@@ -106,8 +106,9 @@ TEST(BpeMerges, AgreeWithTheNaiveTwin) {
     std::vector<bool> seen(64);
     for (int i = 0; i < 40; ++i) {
       const auto left = static_cast<int32_t>(generator() % 8), right = static_cast<int32_t>(generator() % 8);
-      if (seen[static_cast<size_t>(left * 8 + right)]) continue;
-      seen[static_cast<size_t>(left * 8 + right)] = true;
+      const auto pair = static_cast<size_t>(left) * 8 + static_cast<size_t>(right);
+      if (seen[pair]) continue;
+      seen[pair] = true;
       list.push_back({left, right, static_cast<int32_t>(generator() % 8)});
     }
     const BpeMerges merges(list);
@@ -138,6 +139,7 @@ TEST(BpeTokenizer, ThreadsGetTheSameIds) {
   const Ids expected = tokenizer->encode(text);
   std::vector<Ids> found(4);
   std::vector<std::thread> threads;
+  threads.reserve(found.size());
   for (Ids& ids : found) {
     threads.emplace_back([&] {
       for (int i = 0; i < 5; ++i) ids = tokenizer->encode(text);

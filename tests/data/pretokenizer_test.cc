@@ -48,7 +48,7 @@ TEST(Pretokenizer, BytesThatAreNotUtf8ArePiecesOfTheirOwn) {
 
 TEST(Pretokenizer, PiecesAreTheWholeText) {
   std::vector<std::string> texts = test::hard_texts();
-  for (unsigned seed = 0; seed < 200; ++seed) texts.push_back(test::random_bytes(seed * 3, seed));
+  for (unsigned seed = 0; seed < 200; ++seed) texts.push_back(test::random_bytes(size_t{3} * seed, seed));
   for (const std::string& text : texts) {
     std::string joined;
     for (const std::string& piece : pieces_of(text)) {

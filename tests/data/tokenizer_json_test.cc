@@ -49,9 +49,9 @@ TEST(TokenizerJson, EveryKindIsReadAsItWasWritten) {
 std::string as_hugging_face(std::string_view merges) {
   std::string vocab;
   for (int byte = 255; byte >= 0; --byte) {
-    std::string key = to_alphabet(std::string(1, static_cast<char>(static_cast<unsigned char>(byte))));
-    if (key == "\"" || key == "\\") key = "\\" + key;
-    vocab += fmt::format("\"{}\":{},", key, 256 - byte);
+    const std::string key = to_alphabet(std::string(1, static_cast<char>(static_cast<unsigned char>(byte))));
+    const char* const escape = key == "\"" || key == "\\" ? "\\" : "";
+    vocab += fmt::format("\"{}{}\":{},", escape, key, 256 - byte);
   }
   return fmt::format(
       R"({{"version":"1.0","truncation":null,"padding":null,"added_tokens":[{{"id":0,"special":true,"content":"<|endoftext|>",)"

@@ -1,5 +1,6 @@
 #include "data/utf8.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace quern::data {
@@ -26,9 +27,10 @@ TEST(Utf8, RejectsWhatRfc3629Forbids) {
 
 TEST(Utf8, ValidLengthStopsAtTheFirstBadByteWhereverItIs) {
   for (size_t before = 0; before < 40; ++before) {
-    const std::string text = std::string(before, 'x') + "\u00e9\U0001f600";
+    std::string text(before, 'x');
+    text += "\u00e9\U0001f600";
     EXPECT_EQ(valid_utf8_length(text), text.size());
-    EXPECT_EQ(valid_utf8_length(text + "\xff" + text), text.size());
+    EXPECT_EQ(valid_utf8_length(fmt::format("{}\xff{}", text, text)), text.size());
     EXPECT_EQ(valid_utf8_length(text.substr(0, text.size() - 1)), text.size() - 4);
   }
 }
