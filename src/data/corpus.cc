@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
-#include "data/mapped_file.h"
+#include "core/mapped_file.h"
 
 namespace quern::data {
 namespace {
@@ -87,13 +87,13 @@ void Corpus::add_folder(const fs::path& folder) {
 
 void Corpus::for_each_document(const DocumentVisitor& visit) const {
   for (const File& file : files_) {
-    const MappedFile mapped(file.path, EmptyFile::kAllowed);
+    const MappedFile mapped(file.path);
     mapped.expect_sequential();
     if (file.kind == Kind::kText) {
-      if (!mapped.bytes().empty()) visit(mapped.bytes());
+      if (!mapped.text().empty()) visit(mapped.text());
       continue;
     }
-    for_each_json_line(mapped.bytes(), file.path.string(), [&visit](std::string_view text) {
+    for_each_json_line(mapped.text(), file.path.string(), [&visit](std::string_view text) {
       if (!text.empty()) visit(text);
     });
   }

@@ -101,8 +101,8 @@ ShardTokens find_shard_tokens(std::string_view bytes, std::string_view file, Sha
 TokenShards::TokenShards(const std::vector<fs::path>& paths, uint32_t vocabulary, ShardFormat format)
     : vocabulary_(vocabulary) {
   for (const fs::path& path : with_folders_listed(paths)) {
-    MappedFile file(path);
-    const ShardTokens tokens = find_shard_tokens(file.bytes(), path.string(), format);
+    MappedFile file(path, EmptyFile::kRefused);
+    const ShardTokens tokens = find_shard_tokens(file.text(), path.string(), format);
     shards_.push_back({std::move(file), tokens, size_});
     size_ += tokens.count;
   }

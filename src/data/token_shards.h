@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/mapped_file.h"
+#include "core/mapped_file.h"
 #include "data/token_stream.h"
 
 namespace quern::data {

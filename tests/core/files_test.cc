@@ -6,7 +6,6 @@
 #include <fstream>
 
 #include "core/error.h"
-#include "core/mapped_file.h"
 #include "support/child_process.h"
 #include "support/temporary_folder.h"
 
@@ -138,17 +137,6 @@ TEST(ReadFile, ChecksSizeAndKind) {
   EXPECT_TRUE(has(message_of([&] { read_file(folder.path(), 1); }), "expected a regular file"));
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   EXPECT_TRUE(has(message_of([&] { read_file(folder / "pipe", 1); }), "expected a regular file"));
-}
-
-TEST(MappedFile, GivesTheBytes) {
-  const test::TemporaryFolder folder;
-  write_file(folder / "a", "hello");
-  write_file(folder / "empty", "");
-  const MappedFile file(folder / "a");
-  EXPECT_EQ(std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()), "hello");
-  EXPECT_TRUE(MappedFile(folder / "empty").bytes().empty());
-  EXPECT_TRUE(has(message_of([&] { MappedFile(folder / "b"); }), "No such file"));
-  EXPECT_TRUE(has(message_of([&] { MappedFile(folder.path()); }), "expected a regular file"));
 }
 
 TEST(RemoveDirectory, RemovesAndNamesWhatItCannot) {

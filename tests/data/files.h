@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -11,31 +10,19 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "support/temporary_folder.h"
 
 namespace quern::test {
 
-// A new folder that is removed with all that is in it.
-class Folder {
+// A temporary folder with files.
+class Folder : public TemporaryFolder {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "quern-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error("[test] cannot make a folder");
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
-
-  const std::filesystem::path& path() const { return path_; }
   std::filesystem::path write(std::string_view name, std::string_view content) const {
-    std::filesystem::path file = path_ / name;
+    std::filesystem::path file = path() / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << content;
     return file;
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 // The message of the Error that body() throws; empty if it throws none.

@@ -39,7 +39,7 @@ std::string with_header_int(std::string bytes, size_t index, int32_t value) {
 
 std::string read_all(const fs::path& path) {
   const MappedFile file(path);
-  return std::string(file.bytes());
+  return std::string(file.text());
 }
 
 Tokens tokens_of(const TokenStream& stream, uint64_t position, size_t count) {

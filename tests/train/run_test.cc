@@ -1,28 +1,21 @@
 #include "train/run.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <string>
 #include <vector>
 
 #include "checkpoint/folder.h"
 #include "core/error.h"
+#include "support/temporary_folder.h"
 
 namespace quern::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A folder of its own that is gone after the test.
 class RunTest : public ::testing::Test {
  protected:
-  RunTest() : root_(fs::temp_directory_path() / ("quern_run_test_" + std::to_string(getpid()))) {
-    fs::remove_all(root_);
-    fs::create_directories(root_);
-  }
-  ~RunTest() override { fs::remove_all(root_); }
-
   static RunConfig small_config() {
     RunConfig config;
     config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = 0, .dropout = 0.1};
@@ -41,7 +34,7 @@ class RunTest : public ::testing::Test {
     return found ? checkpoint::weights_hash(found->model()) : "none";
   }
 
-  fs::path root_;
+  test::TemporaryFolder root_;
   std::atomic<bool> stop_{false};
 };
 

@@ -1,4 +1,4 @@
-#include "data/mapped_file.h"
+#include "core/mapped_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 
 #include "data/files.h"
 
-namespace quern::data {
+namespace quern {
 namespace {
 
 using test::contains;
@@ -17,7 +17,7 @@ TEST(MappedFile, HoldsTheBytesOfTheFile) {
   const test::Folder folder;
   const std::string content("a\0b\n\xff", 5);
   const MappedFile file(folder.write("a.txt", content));
-  EXPECT_EQ(file.bytes(), content);
+  EXPECT_EQ(file.text(), content);
   file.expect_sequential();
 }
 
@@ -25,17 +25,19 @@ TEST(MappedFile, LeavesItsBytesWhereTheyAreWhenItMoves) {
   const test::Folder folder;
   MappedFile first(folder.write("a.txt", "first"));
   MappedFile second(folder.write("b.txt", "second"));
-  const std::string_view bytes = first.bytes();
+  const std::string_view bytes = first.text();
   MappedFile moved(std::move(first));
-  EXPECT_EQ(moved.bytes().data(), bytes.data());
+  EXPECT_EQ(moved.text().data(), bytes.data());
   second = std::move(moved);
-  EXPECT_EQ(second.bytes(), "first");
+  EXPECT_EQ(second.text(), "first");
   EXPECT_EQ(second.path().filename(), "a.txt");
 }
 
 TEST(MappedFile, NamesAFileThatIsMissingEmptyOrNone) {
   const test::Folder folder;
-  const auto open = [](const std::filesystem::path& path) { return error_of([&] { MappedFile file(path); }); };
+  const auto open = [](const std::filesystem::path& path) {
+    return error_of([&] { MappedFile file(path, EmptyFile::kRefused); });
+  };
   EXPECT_TRUE(contains(open(folder.path() / "none.txt"), "none.txt: cannot open: No such file or directory"));
   EXPECT_TRUE(contains(open(folder.path()), "expected a file, found a folder"));
   EXPECT_TRUE(contains(open(folder.write("empty.txt", "")), "empty.txt: the file is empty"));
@@ -46,10 +48,10 @@ TEST(MappedFile, NamesAFileThatIsMissingEmptyOrNone) {
 
 TEST(MappedFile, MayBeEmptyWhereThatIsAllowed) {
   const test::Folder folder;
-  MappedFile file(folder.write("empty.txt", ""), EmptyFile::kAllowed);
+  MappedFile file(folder.write("empty.txt", ""));
   file.expect_sequential();
-  EXPECT_TRUE(file.bytes().empty());
+  EXPECT_TRUE(file.text().empty() && file.bytes().empty());
 }
 
 }  // namespace
-}  // namespace quern::data
+}  // namespace quern
