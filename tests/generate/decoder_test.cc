@@ -1,8 +1,6 @@
 #include "generate/decoder.h"
 
-#include <cstdlib>
 #include <limits>
-#include <new>
 #include <string>
 
 #include "core/error.h"
