@@ -20,6 +20,7 @@ struct TomlAssumptionFailed : std::logic_error {
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expr) ((expr) ? void() : quern::train::toml_assumption_failed(#expr))
+#define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
