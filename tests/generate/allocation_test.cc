@@ -11,14 +11,15 @@ std::atomic<size_t> allocations = 0;
 
 }  // namespace
 
-// Counts, in this program. AlignedBuffer does not come through here, but nothing can hold one without a container.
-void* operator new(size_t size) {
+// Counts, in this program. AlignedBuffer does not come through here, but nothing can hold one without a container. Not
+// inlined, because g++ 12 would then see a free() of what it takes for another operator's memory.
+[[gnu::noinline]] void* operator new(size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace quern {
 namespace {
