@@ -23,6 +23,8 @@ Command add_info(CLI::App& app);
 Command add_bench(CLI::App& app);
 Command add_train(CLI::App& app);
 Command add_generate(CLI::App& app);
+Command add_eval(CLI::App& app);
+Command add_tokenize(CLI::App& app);
 
 // --threads N, 1 to kMostThreads; `threads` starts as the cores that can be used.
 void add_threads_option(CLI::App& command, size_t& threads);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/warnings.h"
 #include "core/error.h"
 #include "generate/generate.h"
 #include "generate/utf8_stream.h"
@@ -24,10 +25,6 @@ constexpr const char* kExamples = R"(Examples:
   quern generate --run runs/first --tokens 500 --temperature 0.8 --top-k 40 --seed 7
 
 The same run, prompt and seed give the same text.)";
-
-struct Warnings : train::Observer {
-  void on_warning(const std::string& text) override { fmt::print(stderr, "quern: warning: {}\n", text); }
-};
 
 int run_generate(const Options& options) {
   if (options.run.empty()) throw Error("generate: expected --run DIR, a trained run; run `quern generate --help`");

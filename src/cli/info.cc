@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/machine_json.h"
 #include "cli/progress.h"
+#include "cli/run_info.h"
 #include "cli/version.h"
 #include "core/cpu_info.h"
 #include "kernels/target.h"
@@ -16,6 +17,7 @@ namespace quern::cli {
 namespace {
 
 struct Options {
+  std::string run;
   size_t threads = 1;
   bool json = false;
   bool quick = false;
@@ -25,6 +27,7 @@ struct Options {
 constexpr const char* kExamples = R"(Examples:
   quern info                    measure with all usable cores (about 1 s)
   quern info --threads 1 --json one core, for a program to read
+  quern info --run runs/first   a run: its step, losses and the hash of its weights
   quern info --targets          only the names that QUERN_TARGET takes, best first)";
 
 std::string or_unknown(const std::string& text) { return text.empty() ? "unknown" : text; }
@@ -73,6 +76,10 @@ void print_json(const CpuInfo& cpu, const bench::Machine& machine) {
 }
 
 int run_info(const Options& options) {
+  if (!options.run.empty()) {
+    print_run_info(options.run, options.json);
+    return 0;
+  }
   if (options.targets) {
     fmt::print("{}\n", target_names("\n"));
     return 0;
@@ -89,9 +96,11 @@ int run_info(const Options& options) {
 }  // namespace
 
 Command add_info(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("info", "Processor, vector targets, and the measured limits of this machine");
+  CLI::App* command =
+      app.add_subcommand("info", "The limits of this machine, measured; or what is in the folder of a run");
   const auto options = std::make_shared<Options>();
   add_threads_option(*command, options->threads);
+  command->add_option("--run", options->run, "Describe this run instead of the machine")->type_name("DIR");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->add_flag("--quick", options->quick, "Measure a tenth as long; figures are rough");
   command->add_flag("--targets", options->targets, "Print the vector targets, one per line, and measure nothing");

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,16 +26,36 @@ struct Options {
   std::string preset = "tiny";
   std::string config_file;
   std::vector<std::string> settings;
+  std::vector<std::string> flags;  // settings too: "train.steps=500" for --steps 500
   bool resume = false;
   bool print_config = false;
 };
+
+// The settings that people change most have flags of their own.
+struct Flag {
+  const char* name;
+  const char* setting;
+};
+constexpr Flag kFlags[] = {{"--steps", "train.steps"},
+                           {"--batch", "train.batch"},
+                           {"--seed", "train.seed"},
+                           {"--layers", "model.layers"},
+                           {"--heads", "model.heads"},
+                           {"--width", "model.width"},
+                           {"--context", "model.context"},
+                           {"--dropout", "model.dropout"},
+                           {"--rate", "optimizer.rate"},
+                           {"--tokenizer", "data.tokenizer"},
+                           {"--accumulation", "train.accumulation"}};
 
 constexpr const char* kExamples = R"(Examples:
   quern train --run runs/first                            learn to write small stories
   quern train book.txt --run runs/book --preset small     learn from a text of your own
   quern train --run runs/first --resume                   go on after an interruption
   quern train --preset small --print-config > my.toml     every setting, explained
-  quern train --config my.toml --set train.steps=500 --run runs/mine
+  quern train --config my.toml --steps 500 --set checkpoint.keep=5 --run runs/mine
+
+--print-config explains every setting. The preset comes first, then --config, --set, and the flags of single settings.
 
 Ctrl-C saves and stops; --resume goes on to the same result, bit for bit. A second Ctrl-C stops at once.)";
 
@@ -48,14 +69,17 @@ train::RunConfig config_of(const Options& options) {
   train::RunConfig config = train::preset(options.preset);
   if (!options.config_file.empty()) train::apply_toml_file(config, options.config_file);
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
+  for (const std::string& setting : options.flags) train::apply_setting(config, setting);
   if (!options.data.empty()) config.data.paths = options.data;
   train::validate(config);
+  // Whole paths, so that the run can be resumed from any folder.
+  for (std::string& path : config.data.paths) path = std::filesystem::absolute(path).lexically_normal().string();
   return config;
 }
 
 void check_resume(const Options& options) {
-  if (options.data.empty() && options.config_file.empty() && options.settings.empty()) return;
-  throw Error("--resume goes on with the run as it was configured; leave out DATA, --config and --set");
+  if (options.data.empty() && options.config_file.empty() && options.settings.empty() && options.flags.empty()) return;
+  throw Error("--resume goes on with the run as it was configured; leave out DATA and settings");
 }
 
 int run_train(const Options& options) {
@@ -103,6 +127,13 @@ Command add_train(CLI::App& app) {
       ->type_name("TABLE.NAME=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  for (const Flag& flag : kFlags) {
+    const auto add = [options, &flag](const std::string& value) {
+      options->flags.push_back(std::string(flag.setting) + "=" + value);
+    };
+    train->add_option_function<std::string>(flag.name, add, fmt::format("--set {}=VALUE", flag.setting))
+        ->type_name("VALUE");
+  }
   train->add_flag("--resume", options->resume, "Go on with the run in --run");
   train->add_flag("--print-config", options->print_config, "Print every setting with its meaning, and stop");
   train->footer(kExamples);

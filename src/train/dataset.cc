@@ -21,8 +21,9 @@ namespace fs = std::filesystem;
 // Visits every document of the text, as often as it is called.
 using ForEachDocument = std::function<void(const data::DocumentVisitor&)>;
 
-std::unique_ptr<data::Tokenizer> make_tokenizer(const RunConfig& config, const ForEachDocument& for_each) {
-  switch (config.data.tokenizer) {
+std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
+                                                 const ForEachDocument& for_each) {
+  switch (kind) {
     case TokenizerKind::kByte:
       return std::make_unique<data::ByteTokenizer>();
     case TokenizerKind::kChar: {
@@ -34,7 +35,7 @@ std::unique_ptr<data::Tokenizer> make_tokenizer(const RunConfig& config, const F
       data::BpeTrainer trainer;
       for_each([&](std::string_view text) { trainer.add(text); });
       data::BpeTrainerOptions options;
-      options.vocabulary_size = static_cast<int32_t>(config.data.vocabulary);
+      options.vocabulary_size = static_cast<int32_t>(vocabulary);
       return trainer.train(options);
     }
   }
@@ -44,10 +45,12 @@ std::unique_ptr<data::Tokenizer> make_tokenizer(const RunConfig& config, const F
 std::unique_ptr<data::TokenBuffer> fill_buffer(const data::Tokenizer& tokenizer, const ForEachDocument& for_each,
                                                uint64_t* bytes) {
   auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(tokenizer.vocabulary_size()));
+  const std::optional<int32_t> end = tokenizer.end_of_text();
   const data::Encode encode = [&](std::string_view text, std::vector<int32_t>& ids) { tokenizer.encode_to(text, ids); };
   for_each([&](std::string_view text) {
     *bytes += text.size();
     buffer->append_text(text, encode);
+    if (end) buffer->append({&*end, 1});
   });
   return buffer;
 }
@@ -58,27 +61,49 @@ bool is_shards(const fs::path& path) {
   return std::any_of(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".bin"; });
 }
 
-Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths) {
-  if (config.model.vocabulary == 0) {
-    throw Error("[data] {}: token shards need the size of their vocabulary; set model.vocabulary", paths[0].string());
+// The tokenizer that made the shards lies beside them, if anywhere; or it was kept with the run.
+fs::path tokenizer_of_shards(const fs::path& shards, const fs::path& of_run) {
+  if (fs::exists(of_run)) return of_run;
+  const fs::path beside = (fs::is_directory(shards) ? shards : shards.parent_path()) / "tokenizer.json";
+  return fs::exists(beside) ? beside : fs::path();
+}
+
+// model.vocabulary where it is set, else the tokenizer's.
+uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer) {
+  const auto size = static_cast<uint32_t>(tokenizer.vocabulary_size());
+  if (config.model.vocabulary == 0) return size;
+  if (config.model.vocabulary < size) {
+    throw Error("[data] model.vocabulary: expected at least {}, the tokenizer's, found {}", size,
+                config.model.vocabulary);
   }
+  return static_cast<uint32_t>(config.model.vocabulary);
+}
+
+Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths, const fs::path& tokenizer_file) {
   Dataset dataset;
   dataset.vocabulary = static_cast<uint32_t>(config.model.vocabulary);
+  if (const fs::path file = tokenizer_of_shards(paths[0], tokenizer_file); !file.empty()) {
+    dataset.tokenizer = data::Tokenizer::load(file.string());
+    dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
+  }
+  if (dataset.vocabulary == 0) {
+    throw Error(
+        "[data] {}: token shards need the size of their vocabulary; set model.vocabulary, or put their tokenizer.json "
+        "beside them",
+        paths[0].string());
+  }
   dataset.stream = std::make_unique<data::TokenShards>(paths, dataset.vocabulary);
   return dataset;
 }
 
 Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const ForEachDocument& for_each) {
   Dataset dataset;
-  dataset.tokenizer =
-      fs::exists(tokenizer_file) ? data::Tokenizer::load(tokenizer_file.string()) : make_tokenizer(config, for_each);
+  dataset.tokenizer = fs::exists(tokenizer_file)
+                          ? data::Tokenizer::load(tokenizer_file.string())
+                          : learn_tokenizer(config.data.tokenizer, config.data.vocabulary, for_each);
   uint64_t bytes = 0;
   dataset.stream = fill_buffer(*dataset.tokenizer, for_each, &bytes);
-  const uint32_t size = static_cast<uint32_t>(dataset.tokenizer->vocabulary_size());
-  dataset.vocabulary = config.model.vocabulary == 0 ? size : static_cast<uint32_t>(config.model.vocabulary);
-  if (dataset.vocabulary < size) {
-    throw Error("[data] model.vocabulary: expected at least {}, the tokenizer's, found {}", size, dataset.vocabulary);
-  }
+  dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
   dataset.bytes_per_token =
       static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, dataset.stream->size()));
   return dataset;
@@ -99,7 +124,7 @@ Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file) {
   if (paths.empty()) {
     dataset = open_stories(config, tokenizer_file);
   } else if (std::all_of(paths.begin(), paths.end(), is_shards)) {
-    dataset = open_shards(config, paths);
+    dataset = open_shards(config, paths, tokenizer_file);
   } else {
     const data::Corpus corpus(paths);
     dataset =
@@ -107,6 +132,13 @@ Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file) {
   }
   dataset.split = data::split_by_position(*dataset.stream, config.data.validation_fraction);
   return dataset;
+}
+
+std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
+                                                 const std::vector<fs::path>& paths) {
+  const data::Corpus corpus(paths);
+  return learn_tokenizer(kind, vocabulary,
+                         [&](const data::DocumentVisitor& visit) { corpus.for_each_document(visit); });
 }
 
 std::unique_ptr<data::TokenStream> tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths,

@@ -15,7 +15,7 @@
 namespace quern::train {
 
 struct Dataset {
-  std::unique_ptr<data::Tokenizer> tokenizer;  // null for token shards
+  std::unique_ptr<data::Tokenizer> tokenizer;  // null for token shards without a tokenizer.json beside them
   std::unique_ptr<data::TokenStream> stream;
   data::Split split;
   uint32_t vocabulary = 0;
@@ -25,11 +25,15 @@ struct Dataset {
 
 // Reads what config.data names: text files, folders, JSON Lines, or token shards (.bin files, or folders with nothing
 // else); stories when it names nothing. The tokenizer is loaded from `tokenizer_file` if that exists, else made from
-// the text; the caller saves it. Error for missing, empty or unreadable data, and for shards without a
-// model.vocabulary.
+// the text; the caller saves it. Error for missing, empty or unreadable data, and for shards of which
+// neither a tokenizer.json beside them nor model.vocabulary says how many tokens there are.
 Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file);
 
-// The tokens of other text, for evaluation, with a tokenizer that is there.
+// A tokenizer made from text files, folders or JSON Lines. `vocabulary` is for bpe.
+std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
+                                                 const std::vector<std::filesystem::path>& paths);
+
+// The tokens of other text with a tokenizer that is there. Where that has an end of text, it follows every document.
 std::unique_ptr<data::TokenStream> tokenise(const data::Tokenizer& tokenizer,
                                             const std::vector<std::filesystem::path>& paths, uint64_t* bytes);
 

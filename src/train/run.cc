@@ -93,8 +93,10 @@ class Session {
     const uint64_t step = trainer_.steps_done();
     const bool last = step == config_.train.steps;
     const auto due = [&](uint64_t interval) { return last || (interval > 0 && step % interval == 0); };
+    const bool save_due = due(config_.checkpoint.interval);
+    const uint64_t interval = config_.train.validation_interval;
     std::optional<double> loss;
-    if (validation_ && due(config_.train.validation_interval)) {
+    if (validation_ && (due(interval) || (interval > 0 && save_due))) {  // so that every checkpoint knows its loss
       loss = trainer_.evaluate(*validation_);
       observer.on_validation(step, *loss);
       if (!state_.best_validation_loss || *loss < *state_.best_validation_loss) {
@@ -103,7 +105,7 @@ class Session {
       }
     }
     state_.validation_loss = loss;
-    if (due(config_.checkpoint.interval)) save(observer);
+    if (save_due) save(observer);
   }
 
   void save(Observer& observer) {

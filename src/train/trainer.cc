@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "train/evaluate.h"
+
 namespace quern::train {
 namespace {
 
@@ -106,13 +108,7 @@ StepReport Trainer::step() {
 }
 
 double Trainer::evaluate(const data::ValidationBatches& windows) {
-  double loss = 0;
-  for (uint64_t w = 0; w < windows.windows(); w += work_.sequences()) {
-    const size_t n = std::min<uint64_t>(work_.sequences(), windows.windows() - w);
-    windows.fill(w, static_cast<uint32_t>(n), inputs_.data(), targets_.data());
-    loss += model_.loss(micro_batch(0, n), work_);
-  }
-  return loss / static_cast<double>(windows.windows() * config_.model.context);
+  return train::evaluate(model_, windows, work_, nullptr).loss;
 }
 
 void Trainer::resume_after(uint64_t steps) {

@@ -1,0 +1,77 @@
+#include "cli/run_info.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "checkpoint/folder.h"
+#include "cli/machine_json.h"
+#include "cli/warnings.h"
+#include "core/error.h"
+#include "train/run.h"
+
+namespace quern::cli {
+namespace {
+
+uint64_t count_values(const safetensors::File& file) {
+  uint64_t count = 0;
+  for (const safetensors::Tensor& tensor : file.tensors()) {
+    count += tensor.bytes.size() / safetensors::dtype_bytes(tensor.dtype);
+  }
+  return count;
+}
+
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+std::string or_none(const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : "none"; }
+
+Json describe(const std::string& folder, const train::RunConfig& config, const checkpoint::Checkpoint& newest) {
+  const checkpoint::State& state = newest.state();
+  const auto& model = config.model;
+  return {{"run", folder},
+          {"step", state.step},
+          {"steps", config.train.steps},
+          {"tokens", state.tokens},
+          {"parameters", count_values(newest.model())},
+          {"val_loss", or_null(state.validation_loss)},
+          {"best_val_loss", or_null(state.best_validation_loss)},
+          {"best_step", state.best_validation_loss ? Json(state.best_step) : Json(nullptr)},
+          {"weights_hash", checkpoint::weights_hash(newest.model())},
+          {"seed", state.seed},
+          {"model",
+           {{"layers", model.layers},
+            {"heads", model.heads},
+            {"width", model.width},
+            {"context", model.context},
+            {"dropout", model.dropout}}},
+          {"checkpoint", newest.path().string()}};
+}
+
+void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& newest) {
+  const checkpoint::State& state = newest.state();
+  const auto& model = config.model;
+  fmt::print("step         {} of {}, {} tokens seen\n", state.step, config.train.steps, state.tokens);
+  fmt::print("model        {} parameters: {} layers, {} heads, width {}, context {}\n", count_values(newest.model()),
+             model.layers, model.heads, model.width, model.context);
+  fmt::print("validation   {}, best {} at step {}\n", or_none(state.validation_loss),
+             or_none(state.best_validation_loss), state.best_step);
+  fmt::print("weights hash {}\n", checkpoint::weights_hash(newest.model()));
+  fmt::print("checkpoint   {}\n", newest.path().string());
+}
+
+}  // namespace
+
+void print_run_info(const std::string& folder, bool json) {
+  const train::RunConfig config = train::read_config(folder);
+  Warnings warnings;
+  const auto newest = checkpoint::find_newest_valid(
+      std::filesystem::path(folder) / "checkpoints",
+      [&](const std::string& reason) { warnings.on_warning("passed over " + reason); }, checkpoint::Parts::kWeights);
+  if (!newest) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder);
+  if (json) {
+    fmt::print("{}\n", describe(folder, config, *newest).dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    print_text(config, *newest);
+  }
+}
+
+}  // namespace quern::cli

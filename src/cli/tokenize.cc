@@ -1,0 +1,126 @@
+// quern tokenize: text to token ids, to look at or to train on.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "data/token_shard_writer.h"
+#include "train/config.h"
+#include "train/dataset.h"
+
+namespace quern::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::vector<std::string> data;
+  std::string text;
+  std::string tokenizer;
+  std::string out;
+  train::TokenizerKind kind = train::TokenizerKind::kBpe;
+  uint64_t vocabulary = 8192;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  quern tokenize book.txt --out tokens/book               learn 8,192 pieces of words, write tokens and tokenizer
+  quern train tokens/book --run runs/book                 train on them
+  quern tokenize more/ --tokenizer tokens/book --out tokens/more
+  quern tokenize --tokenizer runs/book --text "Once upon a time"
+
+--out DIR receives tokens.bin (llm.c's format: 16 bits a token) and tokenizer.json (for Hugging Face tokenizers too).)";
+
+// A tokenizer.json, or a folder that has one: a run, or what --out wrote.
+std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options) {
+  if (options.tokenizer.empty()) {
+    return train::learn_tokenizer(options.kind, options.vocabulary, {options.data.begin(), options.data.end()});
+  }
+  const fs::path path = options.tokenizer;
+  return data::Tokenizer::load((fs::is_directory(path) ? path / "tokenizer.json" : path).string());
+}
+
+void print_text(const data::Tokenizer& tokenizer, const std::string& text) {
+  const std::vector<int32_t> ids = tokenizer.encode(text);
+  for (const int32_t id : ids) fmt::print("{:>7}  {}\n", id, in_quotes(tokenizer.bytes_of(id)));
+  fmt::print("{} tokens, {} bytes\n", ids.size(), text.size());
+}
+
+void write_tokens(const data::TokenStream& stream, const fs::path& file) {
+  constexpr uint64_t kPiece = 1 << 16;
+  std::vector<int32_t> tokens(kPiece);
+  data::TokenShardWriter writer(file);
+  for (uint64_t at = 0; at < stream.size(); at += kPiece) {
+    const size_t n = std::min(kPiece, stream.size() - at);
+    stream.copy(at, n, tokens.data());
+    writer.append({tokens.data(), n});
+  }
+  writer.finish();
+}
+
+int run_tokenize(const Options& options) {
+  if (options.data.empty() == options.text.empty()) {
+    throw Error("tokenize: expected DATA, or --text with --tokenizer; run `quern tokenize --help`");
+  }
+  if (options.data.empty() && options.tokenizer.empty()) {
+    throw Error("tokenize: --text needs --tokenizer FILE, or a folder with a tokenizer.json");
+  }
+  Progress progress;
+  progress.show(options.tokenizer.empty() ? "learning the tokenizer" : "reading the tokenizer");
+  const std::unique_ptr<data::Tokenizer> tokenizer = open_tokenizer(options);
+  progress.clear();
+  if (!options.text.empty()) {
+    print_text(*tokenizer, options.text);
+    return 0;
+  }
+  progress.show("tokenising");
+  uint64_t bytes = 0;
+  const auto stream = train::tokenise(*tokenizer, {options.data.begin(), options.data.end()}, &bytes);
+  if (!options.out.empty()) {
+    fs::create_directories(options.out);
+    write_tokens(*stream, fs::path(options.out) / "tokens.bin");
+    tokenizer->save((fs::path(options.out) / "tokenizer.json").string());
+  }
+  progress.clear();
+  fmt::print("{} bytes, {} tokens, {:.3f} bytes a token; vocabulary {} ({})\n", bytes, stream->size(),
+             static_cast<double>(bytes) / static_cast<double>(stream->size()), tokenizer->vocabulary_size(),
+             tokenizer->name());
+  if (!options.out.empty()) {
+    fmt::print("written to {0}; train on them with `quern train {0} --run runs/NAME`\n", options.out);
+  }
+  return 0;
+}
+
+}  // namespace
+
+Command add_tokenize(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* tokenize = app.add_subcommand("tokenize", "Turn text into token ids, to look at or to train on");
+  tokenize->add_option("DATA", options->data, "Text files, folders or .jsonl files");
+  tokenize->add_option("--out", options->out, "The folder for tokens.bin and tokenizer.json")->type_name("DIR");
+  tokenize->add_option("--tokenizer", options->tokenizer, "A tokenizer.json or a folder with one; none: learn one")
+      ->type_name("PATH");
+  tokenize->add_option("--kind", options->kind, "What to learn: byte, char or bpe")
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, train::TokenizerKind>{{"byte", train::TokenizerKind::kByte},
+                                                                              {"char", train::TokenizerKind::kChar},
+                                                                              {"bpe", train::TokenizerKind::kBpe}})
+              .description(""))
+      ->type_name("KIND")
+      ->default_str("bpe");
+  tokenize->add_option("--vocabulary", options->vocabulary, "Tokens that bpe learns, its 256 bytes included")
+      ->check(CLI::Range(uint64_t{256}, uint64_t{65536}).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  tokenize->add_option("--text", options->text, "Print the tokens of this text")->type_name("TEXT");
+  tokenize->footer(kExamples);
+  return {tokenize, [options] { return run_tokenize(*options); }};
+}
+
+}  // namespace quern::cli
