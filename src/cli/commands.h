@@ -7,8 +7,6 @@
 
 namespace quern::cli {
 
-inline constexpr size_t kMostThreads = 64;  // promise I1 is tested up to here
-
 // What a command does once its line is parsed; returns the exit code: 0 fine, 1 ran and found a failure. Bad input
 // throws.
 using Run = std::function<int()>;

@@ -20,6 +20,7 @@ namespace {
 struct Options {
   std::string run;
   std::vector<std::string> data;
+  size_t threads = 1;
   bool json = false;
 };
 
@@ -83,8 +84,7 @@ int run_eval(const Options& options) {
   const ModelConfig& config = trained.model->config();
   const data::ValidationBatches windows(text.range, static_cast<uint32_t>(config.context));
   progress.show(fmt::format("evaluating {} tokens", windows.windows() * config.context));
-  Workspace work(config, sequences_per_micro_batch(config.context), false);
-  const train::Evaluation result = train::evaluate(*trained.model, windows, work, trained.tokenizer.get());
+  const train::Evaluation result = train::evaluate(*trained.model, windows, options.threads, trained.tokenizer.get());
   progress.clear();
   print(result, trained.state.step, options.json);
   return 0;
@@ -97,6 +97,7 @@ Command add_eval(CLI::App& app) {
   CLI::App* eval = app.add_subcommand("eval", "Measure how well a trained model predicts a text");
   eval->add_option("DATA", options->data, "Text files, folders or .jsonl files; none: the run's held-out text");
   eval->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
+  add_threads_option(*eval, options->threads);
   eval->add_flag("--json", options->json, "Print one JSON object");
   eval->footer(kExamples);
   return {eval, [options] { return run_eval(*options); }};

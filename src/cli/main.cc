@@ -10,8 +10,11 @@
 #include "core/cpu_info.h"
 #include "core/error.h"
 #include "kernels/target.h"
+#include "train/workers.h"
 
 namespace quern::cli {
+
+using train::kMostThreads;
 
 void add_threads_option(CLI::App& command, size_t& threads) {
   threads = std::min(cpu_info().usable_cores, kMostThreads);

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "report/metrics.h"
 #include "train/observers.h"
 #include "train/run.h"
+#include "train/trainer.h"
 
 namespace quern::cli {
 namespace {
@@ -26,7 +28,8 @@ struct Options {
   std::string preset = "tiny";
   std::string config_file;
   std::vector<std::string> settings;
-  std::vector<std::string> flags;  // settings too: "train.steps=500" for --steps 500
+  std::vector<std::string> flags;   // settings too: "train.steps=500" for --steps 500
+  std::optional<uint64_t> threads;  // does not change the result, so --resume takes it too
   bool resume = false;
   bool print_config = false;
 };
@@ -71,6 +74,7 @@ train::RunConfig config_of(const Options& options) {
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   for (const std::string& setting : options.flags) train::apply_setting(config, setting);
   if (!options.data.empty()) config.data.paths = options.data;
+  if (options.threads) config.train.threads = *options.threads;
   train::validate(config);
   // Whole paths, so that the run can be resumed from any folder.
   for (std::string& path : config.data.paths) path = std::filesystem::absolute(path).lexically_normal().string();
@@ -79,7 +83,7 @@ train::RunConfig config_of(const Options& options) {
 
 void check_resume(const Options& options) {
   if (options.data.empty() && options.config_file.empty() && options.settings.empty() && options.flags.empty()) return;
-  throw Error("--resume goes on with the run as it was configured; leave out DATA and settings");
+  throw Error("--resume goes on with the run as it was configured; leave out DATA and all settings but --threads");
 }
 
 int run_train(const Options& options) {
@@ -90,18 +94,20 @@ int run_train(const Options& options) {
   if (options.run.empty())
     throw Error("train: expected --run DIR, the folder for the result; run `quern train --help`");
   if (options.resume) check_resume(options);
-  const train::RunConfig config = options.resume ? train::read_config(options.run) : config_of(options);
+  train::RunConfig config = options.resume ? train::read_config(options.run) : config_of(options);
+  if (options.threads) config.train.threads = *options.threads;
   report::Console console({.out = stdout,
                            .terminal = isatty(STDOUT_FILENO) != 0,
                            .interval = std::max<uint64_t>(1, config.log.interval),
-                           .peak_gflops = bench::measure_machine(1, true).fma_peak_one_gflops});
+                           .peak_gflops = bench::measure_machine(train::thread_count(config), true).fma_peak_gflops});
   report::Metrics metrics(std::filesystem::path(options.run) / "metrics.jsonl", config.log.interval);
   train::Observers observers{&console, &metrics};
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   std::signal(SIGXFSZ, SIG_IGN);  // a full quota is then an error that can be told
-  const train::RunResult result = options.resume ? train::resume_run(options.run, observers, stop_requested)
-                                                 : train::start_run(config, options.run, observers, stop_requested);
+  const train::RunResult result = options.resume
+                                      ? train::resume_run(options.run, observers, stop_requested, options.threads)
+                                      : train::start_run(config, options.run, observers, stop_requested);
   console.finish();
   if (result.finished) {
     fmt::print("done: {} steps, in {}\n", result.step, options.run);
@@ -134,6 +140,12 @@ Command add_train(CLI::App& app) {
     train->add_option_function<std::string>(flag.name, add, fmt::format("--set {}=VALUE", flag.setting))
         ->type_name("VALUE");
   }
+  train
+      ->add_option("--threads", options->threads,
+                   fmt::format("Worker threads, 1 to {}; the result does not depend on them", train::kMostThreads))
+      ->check(CLI::Range(uint64_t{1}, uint64_t{train::kMostThreads}).description(""))
+      ->type_name("N")
+      ->default_str("every core");
   train->add_flag("--resume", options->resume, "Go on with the run in --run");
   train->add_flag("--print-config", options->print_config, "Print every setting with its meaning, and stop");
   train->footer(kExamples);

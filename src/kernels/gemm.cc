@@ -48,7 +48,7 @@ struct GroupA {
 // lie far apart; 16-bit numbers are widened.
 GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float* scratch) {
   if (g.layout == Layout::kTN) {
-    PackStraight<kTileRows>(g.a, k, i, K, rows, scratch);
+    PackStraight<kTileRows>(g.a, k, i, K, rows, scratch, kTileRows * K);
     return {ALayout::kPanel, scratch, kTileRows, kTileRows * K};
   }
   if (g.a.type == DType::kF32) {
@@ -182,7 +182,7 @@ BlockB PrepareB(const Gemm& g, size_t k, size_t K, size_t j, size_t N, float* sc
   if (g.packed_b != nullptr) {
     return {g.packed_b + (j / kTileCols * g.K + k) * kTileCols, g.K * kTileCols, k, K, j, N};
   }
-  PackPanelsB(g.layout, g.b, k, K, j, N, scratch);
+  PackPanelsB(g.layout, g.b, k, K, j, N, scratch, kTileCols * K);
   return {scratch, kTileCols * K, k, K, j, N};
 }
 
@@ -218,8 +218,9 @@ void RunGemm(const Gemm& g, float* scratch, size_t block) {
 
 size_t GemmPackedSize(size_t K, size_t N) { return (N + kTileCols - 1) / kTileCols * kTileCols * K; }
 
-void GemmPackB(Layout layout, const Operand& b, size_t K, size_t N, float* packed) {
-  PackPanelsB(layout, b, 0, K, 0, N, packed);
+void GemmPackB(const PackB& p) {
+  float* panels = p.packed + (p.columns.begin / kTileCols * p.K + p.rows.begin) * kTileCols;
+  PackPanelsB(p.layout, p.b, p.rows.begin, p.rows.size(), p.columns.begin, p.columns.size(), panels, kTileCols * p.K);
 }
 
 }  // namespace quern::kernels::HWY_NAMESPACE
@@ -255,8 +256,29 @@ void gemm(const Gemm& args, std::span<float> scratch) noexcept {
 
 size_t packed_size(size_t K, size_t N) noexcept { return HWY_DYNAMIC_DISPATCH(GemmPackedSize)(K, N); }
 
+void pack_b(const PackB& args) noexcept { HWY_DYNAMIC_DISPATCH(GemmPackB)(args); }
+
 void pack_b(Layout layout, const Operand& b, size_t K, size_t N, float* packed) noexcept {
-  HWY_DYNAMIC_DISPATCH(GemmPackB)(layout, b, K, N, packed);
+  pack_b({.layout = layout, .b = b, .K = K, .packed = packed, .rows = {0, K}, .columns = {0, N}});
+}
+
+Gemm block_of(const Gemm& g, Range rows, Range columns) noexcept {
+  assert(columns.begin % kPanelColumns == 0 || g.packed_b == nullptr);
+  const auto moved = [](const Operand& x, size_t n) {
+    return Operand{static_cast<const char*>(x.data) + n * size_of(x.type), x.stride, x.type};
+  };
+  const auto within_c = [&](auto* p) { return p != nullptr ? p + rows.begin * g.c_stride + columns.begin : nullptr; };
+  Gemm block = g;
+  block.M = rows.size();
+  block.N = columns.size();
+  block.a = moved(g.a, g.layout == Layout::kTN ? rows.begin : rows.begin * g.a.stride);
+  if (g.b.data != nullptr) block.b = moved(g.b, columns.begin * (g.layout == Layout::kNT ? g.b.stride : 1));
+  if (g.packed_b != nullptr) block.packed_b = g.packed_b + columns.begin * g.K;
+  block.c = within_c(g.c);
+  if (g.bias != nullptr) block.bias = g.bias + columns.begin;
+  block.residual = within_c(g.residual);
+  block.gelu_input = within_c(g.gelu_input);
+  return block;
 }
 
 }  // namespace quern::kernels

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/range.h"
 #include "kernels/types.h"
 
 namespace quern::kernels {
@@ -61,5 +62,22 @@ void gemm(const Gemm& args, std::span<float> scratch) noexcept;
 size_t packed_size(size_t K, size_t N) noexcept;  // floats
 // Packs b, which lies as layout says (kTN as kNN), into `packed` (packed_size(K, N) floats).
 void pack_b(Layout layout, const Operand& b, size_t K, size_t N, float* packed) noexcept;
+
+// Columns of a packed operand can be divided between threads at multiples of this, on every target.
+inline constexpr size_t kPanelColumns = 48;
+
+// Packs a part of (K, N) into its place: other parts may be packed by other threads at the same time.
+struct PackB {
+  Layout layout = Layout::kNN;
+  Operand b;                // the whole
+  size_t K = 0;             // of the whole
+  float* packed = nullptr;  // the whole
+  Range rows, columns;      // of (K, N); columns begin at a multiple of kPanelColumns and end at one or at N
+};
+void pack_b(const PackB& args) noexcept;
+
+// The product that computes only these rows and columns of C. With packed_b, columns begin at a multiple of
+// kPanelColumns.
+Gemm block_of(const Gemm& args, Range rows, Range columns) noexcept;
 
 }  // namespace quern::kernels

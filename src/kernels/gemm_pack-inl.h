@@ -93,28 +93,29 @@ HWY_INLINE void PackWholePanels(const Operand& operand, size_t row, size_t col, 
 }
 
 // Panels of `width` columns that cover columns col ... col + cols; the last is filled up with zeros. A panel has `rows`
-// rows and the next one follows it.
+// rows and the next one begins panel_stride floats later.
 template <size_t width>
-HWY_INLINE void PackStraight(const Operand& operand, size_t row, size_t col, size_t rows, size_t cols, float* panels) {
-  const size_t panel_stride = rows * width;
+HWY_INLINE void PackStraight(const Operand& operand, size_t row, size_t col, size_t rows, size_t cols, float* panels,
+                             size_t panel_stride) {
   size_t c = 0;
   if (operand.type == DType::kF32) {
     PackWholePanels<width>(operand, row, col, rows, cols / width, panels, panel_stride);
     c = cols / width * width;
   }
   for (; c < cols; c += width) {
-    float* panel = panels + c * rows;
+    float* panel = panels + c / width * panel_stride;
     const size_t n = std::min(width, cols - c);
-    if (n < width) std::memset(panel, 0, panel_stride * sizeof(float));
+    if (n < width) std::memset(panel, 0, rows * width * sizeof(float));
     CopyAsFloat(operand, row, col + c, rows, n, panel, width);
   }
 }
 
-// Rows k ... k + K and columns j ... j + N of B as panels of kTileCols columns.
-HWY_INLINE void PackPanelsB(Layout layout, const Operand& b, size_t k, size_t K, size_t j, size_t N, float* panels) {
-  if (layout != Layout::kNT) return PackStraight<kTileCols>(b, k, j, K, N, panels);
-  for (size_t c = 0; c < N; c += kTileCols) {
-    PackTransposed(b, j + c, k, std::min(N - c, kTileCols), K, panels + c * K, kTileCols);
+// Rows k ... k + K and columns j ... j + N of B as panels of kTileCols columns, one every panel_stride floats.
+HWY_INLINE void PackPanelsB(Layout layout, const Operand& b, size_t k, size_t K, size_t j, size_t N, float* panels,
+                            size_t panel_stride) {
+  if (layout != Layout::kNT) return PackStraight<kTileCols>(b, k, j, K, N, panels, panel_stride);
+  for (size_t c = 0; c < N; c += kTileCols, panels += panel_stride) {
+    PackTransposed(b, j + c, k, std::min(N - c, kTileCols), K, panels, kTileCols);
   }
 }
 

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
+#include <cstdint>
 
-#include "core/aligned_buffer.h"
+#include "core/team.h"
+#include "nn/gradient.h"
 #include "nn/micro_batch.h"
 #include "nn/model_config.h"
 #include "nn/parameters.h"
@@ -14,23 +15,7 @@
 
 namespace quern {
 
-// The gradient of the whole model. The token table has two contributions, from the output projection and from the
-// input rows; each is its own sum in the order of the sequences, joined once at the end of a step.
-class Gradient {
- public:
-  explicit Gradient(const ParameterLayout& layout);
-
-  std::span<float> values() { return values_.span(); }
-  std::span<const float> values() const { return values_.span(); }
-  float* input_rows() { return input_rows_.data(); }  // (V, C)
-
-  void clear();
-  void join();  // the token table's gradient += input rows
-
- private:
-  size_t token_table_;
-  AlignedBuffer<float> values_, input_rows_;
-};
+struct Pass;
 
 class Gpt {
  public:
@@ -45,16 +30,18 @@ class Gpt {
   void initialise(uint64_t seed);
 
   // Sum of the losses of all targets, in order, in double precision; work.losses has each. Adds `scale` times the
-  // gradient of that sum into `gradient`. Sequences added by calls in order give the bits of one call with all of them.
-  // Token ids are below the vocabulary (checked by whoever read them). Allocates nothing. One workspace per thread.
-  double forward_backward(const MicroBatch& batch, float scale, Gradient& gradient, Workspace& work) const;
+  // gradient of that sum into `gradient`, in the batch's turn. Sequences added by turns in order give the bits of one
+  // turn with all of them. Token ids are below the vocabulary (checked by whoever read them). Allocates nothing. One
+  // workspace per team; every member of the team makes the same call, each with itself as `member`.
+  double forward_backward(const MicroBatch& batch, float scale, Gradient& gradient, Workspace& work,
+                          const Member& member = {}) const;
 
   // The same sum, without dropout and gradient.
-  double loss(const MicroBatch& batch, Workspace& work) const;
+  double loss(const MicroBatch& batch, Workspace& work, const Member& member = {}) const;
 
  private:
-  void forward(const MicroBatch& batch, Workspace& work, float dropout) const;
-  double output(const MicroBatch& batch, Workspace& work, float scale, float* dx, float* dweight) const;
+  void forward(const Pass& pass) const;
+  void backward(const Pass& pass) const;
 
   ModelConfig config_;
   ParameterLayout layout_;

@@ -1,11 +1,14 @@
 #include "nn/linear.h"
 
+#include <algorithm>
+
 #include "kernels/column_sums.h"
 
 namespace quern {
 
 using kernels::Epilogue;
 using kernels::Gemm;
+using kernels::kPanelColumns;
 using kernels::Layout;
 
 namespace {
@@ -24,42 +27,93 @@ Gemm forward(const Linear& linear, const float* x, float* y, size_t rows, Epilog
           .bias = linear.bias};
 }
 
+void add_bias_in_turn(const Pass& pass, const LinearSlots& slots, const float* dy) {
+  const size_t segment = pass.layout.tensors()[slots.tensor + 1].first_segment;
+  const Turn& turn = pass.batch.turn;
+  float* bias = pass.gradient->values().data() + slots.bias;
+  pass.gradient->enter(segment, turn, pass.member);
+  if (turn.first) std::fill_n(bias, slots.out, 0.0f);
+  kernels::column_sums(dy, pass.rows(), slots.out, bias);
+  pass.gradient->leave(segment, turn);
+}
+
 }  // namespace
 
-void linear_forward(const Linear& linear, const float* x, float* y, size_t rows, std::span<float> scratch) {
-  kernels::gemm(forward(linear, x, y, rows, Epilogue::kBias), scratch);
+void gemm_part(const Gemm& gemm, const Member& member, std::span<float> scratch) {
+  if (member.size == 1) return kernels::gemm(gemm, scratch);
+  const size_t panels = (gemm.N + kPanelColumns - 1) / kPanelColumns;
+  const size_t across = std::min(member.size, panels), down = member.size / across;
+  if (member.index >= across * down) return;
+  const Member column{.index = member.index % across, .size = across};
+  const Member row{.index = member.index / across, .size = down};
+  kernels::gemm(kernels::block_of(gemm, row.part(gemm.M), column.part(gemm.N, kPanelColumns)), scratch);
+}
+
+void linear_forward(const Linear& linear, const float* x, float* y, size_t rows, std::span<float> scratch,
+                    const Member& member) {
+  gemm_part(forward(linear, x, y, rows, Epilogue::kBias), member, scratch);
 }
 
 void linear_gelu_forward(const Linear& linear, const float* x, float* input, float* y, size_t rows,
-                         std::span<float> scratch) {
+                         std::span<float> scratch, const Member& member) {
   Gemm gemm = forward(linear, x, y, rows, Epilogue::kBiasGelu);
   gemm.gelu_input = input;
-  kernels::gemm(gemm, scratch);
+  gemm_part(gemm, member, scratch);
 }
 
-void linear_backward(const Linear& linear, const float* x, const float* dy, float* dx, const LinearGradient& gradient,
-                     size_t rows, std::span<float> scratch) {
-  kernels::gemm({.layout = Layout::kTN,
-                 .M = linear.in,
-                 .N = linear.out,
-                 .K = rows,
-                 .a = {x, linear.in},
-                 .b = {dy, linear.out},
-                 .c = gradient.weight,
-                 .c_stride = linear.out,
-                 .add = true},
-                scratch);
-  kernels::column_sums(dy, rows, linear.out, gradient.bias);
-  kernels::gemm({.layout = Layout::kNT,
-                 .M = rows,
-                 .N = linear.in,
-                 .K = linear.out,
-                 .a = {dy, linear.out},
-                 .b = {linear.weight, linear.out},
-                 .packed_b = linear.packed_backward,
-                 .c = dx,
-                 .c_stride = linear.in},
-                scratch);
+void pack_part(const Pass& pass, const float* b, size_t rows, size_t width) {
+  kernels::pack_b({.layout = Layout::kTN,
+                   .b = {b, width},
+                   .K = rows,
+                   .packed = pass.work.packed.data(),
+                   .rows = {0, rows},
+                   .columns = pass.member.part(width, kPanelColumns)});
+}
+
+void add_product_in_turn(const Pass& pass, const AddProduct& args) {
+  const TensorInfo& tensor = pass.layout.tensors()[args.tensor];
+  const Turn& turn = pass.batch.turn;
+  const size_t width = tensor.shape[1];
+  const Gemm whole{.layout = Layout::kTN,
+                   .M = tensor.shape[0],
+                   .N = width,
+                   .K = args.rows,
+                   .a = {args.a, args.a_stride},
+                   .b = {},
+                   .packed_b = args.packed_b,
+                   .c = pass.gradient->values().data() + tensor.offset,
+                   .c_stride = width,
+                   .add = !(turn.first && args.first)};
+  const Range mine = pass.member.part(tensor.segments);
+  for (size_t s = tensor.first_segment + mine.begin; s < tensor.first_segment + mine.end; ++s) {
+    const Segment& segment = pass.layout.segments()[s];
+    if (args.first) pass.gradient->enter(s, turn, pass.member);
+    kernels::gemm(kernels::block_of(whole, {segment.row, segment.row + segment.rows}, {0, width}), pass.gemm_scratch());
+    if (args.last) pass.gradient->leave(s, turn);
+  }
+}
+
+void linear_backward(const Pass& pass, const Linear& linear, const LinearSlots& slots, const float* x, const float* dy,
+                     float* dx) {
+  pack_part(pass, dy, pass.rows(), linear.out);
+  pass.member.meet();
+  add_product_in_turn(pass, {.tensor = slots.tensor,
+                             .a = x,
+                             .a_stride = linear.in,
+                             .rows = pass.rows(),
+                             .packed_b = pass.work.packed.data()});
+  if (pass.member.last()) add_bias_in_turn(pass, slots, dy);
+  gemm_part({.layout = Layout::kNT,
+             .M = pass.rows(),
+             .N = linear.in,
+             .K = linear.out,
+             .a = {dy, linear.out},
+             .b = {linear.weight, linear.out},
+             .packed_b = linear.packed_backward,
+             .c = dx,
+             .c_stride = linear.in},
+            pass.member, pass.gemm_scratch());
+  pass.member.meet();
 }
 
 }  // namespace quern

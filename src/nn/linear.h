@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kernels/gemm.h"
+#include "nn/pass.h"
 
 namespace quern {
 
@@ -17,21 +18,37 @@ struct Linear {
   const float* packed_backward = nullptr;  // pack_b(kNT, W, out, in)
 };
 
-// y (rows, out) = x (rows, in) W + b.
-void linear_forward(const Linear& linear, const float* x, float* y, size_t rows, std::span<float> scratch);
+// A member's part of a product: columns of C first, since then no two members read or pack the same part of B; rows too
+// when there are more members than panels of columns.
+void gemm_part(const kernels::Gemm& gemm, const Member& member, std::span<float> scratch);
+
+// y (rows, out) = x (rows, in) W + b: a member's part of it.
+void linear_forward(const Linear& linear, const float* x, float* y, size_t rows, std::span<float> scratch,
+                    const Member& member = {});
 
 // y = gelu(x W + b); `input` (rows, out) receives x W + b, for backward.
 void linear_gelu_forward(const Linear& linear, const float* x, float* input, float* y, size_t rows,
-                         std::span<float> scratch);
+                         std::span<float> scratch, const Member& member = {});
 
-// The gradients of the weights, added in the order of the rows.
-struct LinearGradient {
-  float* weight;  // (in, out) +=
-  float* bias;    // (out) +=
+// dx (rows, in) = dy W^T (overwritten), and adds, in turn, x^T dy and the column sums of dy to the gradient of the
+// layer at `slots`. x and dy are whole: the members have met. They meet again before it returns.
+void linear_backward(const Pass& pass, const Linear& linear, const LinearSlots& slots, const float* x, const float* dy,
+                     float* dx);
+
+// Adds a^T (rows, M) b (rows, width), in turn, to the gradient of the matrix (M, width) that is tensor `tensor`, of
+// which this member takes its part of the segments. `packed_b` is b, packed for kTN. `first` and `last`: whether to
+// take the turn before and to pass it on after; the sum goes on over calls in between.
+struct AddProduct {
+  size_t tensor;
+  const float* a;
+  size_t a_stride;
+  size_t rows;
+  const float* packed_b;
+  bool first = true, last = true;
 };
+void add_product_in_turn(const Pass& pass, const AddProduct& args);
 
-// dx (rows, in) = dy W^T (overwritten); gradient += x^T dy and the column sums of dy.
-void linear_backward(const Linear& linear, const float* x, const float* dy, float* dx, const LinearGradient& gradient,
-                     size_t rows, std::span<float> scratch);
+// Packs this member's part of b (rows, width) into work.packed, as operand of add_product_in_turn().
+void pack_part(const Pass& pass, const float* b, size_t rows, size_t width);
 
 }  // namespace quern

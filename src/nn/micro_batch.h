@@ -6,6 +6,13 @@
 
 namespace quern {
 
+// When a micro-batch's gradient is added.
+struct Turn {
+  uint32_t number = 0;  // counted, and wrapping around, from the first micro-batch that the gradient ever took
+  bool first = true;    // of its step: overwrites what is left of the step before
+  bool last = true;     // of its step: its sums are final
+};
+
 struct MicroBatch {
   const int32_t* tokens = nullptr;   // (sequences, T)
   const int32_t* targets = nullptr;  // (sequences, T), kernels::kIgnoreTarget for none
@@ -15,6 +22,7 @@ struct MicroBatch {
   uint64_t seed = 0;
   uint32_t step = 0;
   uint32_t first_sequence = 0;  // counted over the whole step, accumulation rounds included
+  Turn turn = {};
 };
 
 // About this many tokens make a micro-batch: enough rows for GEMM, few enough for the caches.

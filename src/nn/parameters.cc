@@ -55,20 +55,33 @@ size_t ParameterLayout::add(std::string name, std::vector<size_t> shape) {
   for (const size_t n : shape) size *= n;
   const size_t offset = size_;
   const bool matrix = shape.size() > 1;
-  tensors_.push_back({std::move(name), std::move(shape), offset, size, matrix});
+  tensors_.push_back({std::move(name), std::move(shape), offset, size, matrix, 0, 0});
   size_ += (size + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
   count_ += size;
+  cut(tensors_.size() - 1);
   return offset;
 }
 
+void ParameterLayout::cut(size_t index) {
+  TensorInfo& tensor = tensors_[index];
+  tensor.first_segment = segments_.size();
+  const size_t rows = tensor.decay ? tensor.shape[0] : 1, width = tensor.size / rows;
+  const size_t at_once = std::max<size_t>(1, kSegmentFloats / width / kSegmentRows) * kSegmentRows;
+  for (size_t row = 0; row < rows; row += at_once) {
+    const size_t n = std::min(at_once, rows - row);
+    segments_.push_back({tensor.offset + row * width, n * width, index, row, n, tensor.decay});
+  }
+  tensor.segments = segments_.size() - tensor.first_segment;
+}
+
 LinearSlots ParameterLayout::add_linear(const std::string& name, size_t in, size_t out) {
-  const size_t weight = add(name + ".weight", {in, out});
-  return {weight, add(name + ".bias", {out}), in, out};
+  const size_t tensor = tensors_.size(), weight = add(name + ".weight", {in, out});
+  return {weight, add(name + ".bias", {out}), in, out, tensor};
 }
 
 NormSlots ParameterLayout::add_norm(const std::string& name, size_t width) {
-  const size_t weight = add(name + ".weight", {width});
-  return {weight, add(name + ".bias", {width})};
+  const size_t tensor = tensors_.size(), weight = add(name + ".weight", {width});
+  return {weight, add(name + ".bias", {width}), tensor};
 }
 
 void initialise(const ParameterLayout& layout, size_t layers, uint64_t seed, std::span<float> weights) {

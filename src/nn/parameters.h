@@ -18,15 +18,30 @@ struct TensorInfo {
   size_t offset = 0;          // floats from the start of the buffer; 64-byte aligned
   size_t size = 0;            // floats
   bool decay = false;         // weight decay is for matrices only
+  size_t first_segment = 0;   // in ParameterLayout::segments()
+  size_t segments = 0;
 };
+
+// A tensor, or some whole rows of a large matrix: what has one owner at a time while gradients are added, and the unit
+// of the gradient's norm, of the update and of packing. The cut belongs to the layout alone, never to the threads.
+struct Segment {
+  size_t offset, size;  // floats, as in TensorInfo
+  size_t tensor;        // index of its tensor
+  size_t row, rows;     // of a matrix; a vector is one row
+  bool decay;
+};
+inline constexpr size_t kSegmentFloats = size_t{64} << 10;  // 256 KiB: what AdamW touches of it, four times, fits L2
+inline constexpr size_t kSegmentRows = 48;                  // a multiple of it: panels of packed weights are not shared
 
 // Offsets of what belongs together.
 struct LinearSlots {
   size_t weight, bias;
   size_t in, out;
+  size_t tensor;  // index of the weight; the bias follows it
 };
 struct NormSlots {
   size_t weight, bias;
+  size_t tensor;  // likewise
 };
 struct BlockSlots {
   NormSlots norm1;
@@ -42,10 +57,11 @@ class ParameterLayout {
   explicit ParameterLayout(const ModelConfig& config);
 
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  const std::vector<Segment>& segments() const { return segments_; }
   size_t size() const { return size_; }                      // floats of a buffer, with the gaps that alignment leaves
   size_t count() const { return count_; }                    // parameters
-  size_t token_table() const { return token_table_; }        // (V, C), tied with the output projection
-  size_t position_table() const { return position_table_; }  // (T, C)
+  size_t token_table() const { return token_table_; }        // (V, C), tied with the output projection; tensor 0
+  size_t position_table() const { return position_table_; }  // (T, C); tensor 1
   const std::vector<BlockSlots>& blocks() const { return blocks_; }
   NormSlots final_norm() const { return final_norm_; }
 
@@ -54,7 +70,10 @@ class ParameterLayout {
   LinearSlots add_linear(const std::string& name, size_t in, size_t out);
   NormSlots add_norm(const std::string& name, size_t width);
 
+  void cut(size_t tensor);
+
   std::vector<TensorInfo> tensors_;
+  std::vector<Segment> segments_;
   size_t size_ = 0, count_ = 0;
   size_t token_table_, position_table_;
   std::vector<BlockSlots> blocks_;

@@ -14,8 +14,11 @@ size_t round_up(size_t n) { return (n + 15) / 16 * 16; }
 
 Weights::Weights(const ParameterLayout& layout, bool packed) : layout_(&layout), values_(layout.size(), Fill::kZero) {
   if (!packed) return;
+  place_of_.assign(layout.tensors().size(), kNone);
+  place_of_[0] = kOutput;
   for (const BlockSlots& block : layout.blocks()) {
     for (const LinearSlots* slots : {&block.qkv, &block.project, &block.expand, &block.contract}) {
+      place_of_[slots->tensor] = places_.size();
       places_.push_back(reserve(slots->in, slots->out));
     }
   }
@@ -33,21 +36,33 @@ Weights::Place Weights::reserve(size_t in, size_t out) {
 
 void Weights::repack() {
   if (packed_.empty()) return;
-  const auto pack = [this](const LinearSlots& slots, const Place& place) {
-    const kernels::Operand weight{values_.data() + slots.weight, slots.out};
-    kernels::pack_b(Layout::kNN, weight, slots.in, slots.out, packed_.data() + place.forward);
-    kernels::pack_b(Layout::kNT, weight, slots.out, slots.in, packed_.data() + place.backward);
-  };
-  const Place* place = places_.data();
-  for (const BlockSlots& block : layout_->blocks()) {
-    for (const LinearSlots* slots : {&block.qkv, &block.project, &block.expand, &block.contract})
-      pack(*slots, *place++);
-  }
-  const TensorInfo& table = layout_->tensors().front();
-  const size_t V = table.shape[0], C = table.shape[1];
-  const kernels::Operand tokens{token_table(), C};
-  kernels::pack_b(Layout::kNT, tokens, C, V, packed_.data() + output_.forward);
-  kernels::pack_b(Layout::kNN, tokens, V, C, packed_.data() + output_.backward);
+  for (size_t segment = 0; segment < layout_->segments().size(); ++segment) repack(segment);
+}
+
+// Rows of a linear weight (in, out) are rows of the product x W and columns of dy W^T; rows of the token table (V, C)
+// are columns of the product x W^T and rows of dlogits W.
+void Weights::repack(size_t segment) {
+  if (packed_.empty()) return;
+  const Segment& s = layout_->segments()[segment];
+  if (place_of_[s.tensor] == kNone) return;
+  const bool output = place_of_[s.tensor] == kOutput;
+  const Place& place = output ? output_ : places_[place_of_[s.tensor]];
+  const TensorInfo& tensor = layout_->tensors()[s.tensor];
+  const size_t rows = tensor.shape[0], width = tensor.shape[1];
+  const kernels::Operand weight{values_.data() + tensor.offset, width};
+  const Range mine{s.row, s.row + s.rows};
+  kernels::pack_b({.layout = Layout::kNN,
+                   .b = weight,
+                   .K = rows,
+                   .packed = packed_.data() + (output ? place.backward : place.forward),
+                   .rows = mine,
+                   .columns = {0, width}});
+  kernels::pack_b({.layout = Layout::kNT,
+                   .b = weight,
+                   .K = width,
+                   .packed = packed_.data() + (output ? place.forward : place.backward),
+                   .rows = {0, width},
+                   .columns = mine});
 }
 
 Norm Weights::norm(const NormSlots& slots) const {

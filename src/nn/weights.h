@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Weights {
 
   // Call after the values changed, and after select_target().
   void repack();
+  // The same for the values of one segment; segments may be repacked by several threads at once.
+  void repack(size_t segment);
 
   BlockWeights block(size_t layer) const;
   Norm final_norm() const { return norm(layout_->final_norm()); }
@@ -44,6 +47,8 @@ class Weights {
   const float* packed_output_backward() const { return packed_.empty() ? nullptr : packed_.data() + output_.backward; }
 
  private:
+  static constexpr size_t kOutput = SIZE_MAX - 1, kNone = SIZE_MAX;
+
   struct Place {
     size_t forward, backward;  // offsets in packed_
   };
@@ -55,8 +60,9 @@ class Weights {
   AlignedBuffer<float> values_;
   AlignedBuffer<float> packed_;
   size_t packed_size_ = 0;
-  std::vector<Place> places_;  // four per block
-  Place output_{};
+  std::vector<Place> places_;     // four per block
+  Place output_{};                // of the token table
+  std::vector<size_t> place_of_;  // tensor -> index into places_, kOutput or kNone
 };
 
 }  // namespace quern

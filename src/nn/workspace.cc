@@ -4,24 +4,25 @@
 
 #include "kernels/attention.h"
 #include "kernels/gemm.h"
-#include "kernels/output_loss.h"
+#include "nn/micro_batch.h"
 
 namespace quern {
 namespace {
 
-// Logits at once: 4 Mi floats are 16 MiB, and 83 rows of a vocabulary of 50,304 already use each panel of the embedding
-// often enough that reading it does not count.
-constexpr size_t kLogits = size_t{4} << 20;
+// Rows of logits at once: those of a micro-batch of ordinary size, so that the gradient of the token table is gone
+// through once. For a vocabulary of 50,304 that is 51 MB; longer sequences need no more.
+constexpr size_t kLogitRows = kMicroBatchTokens;
 
 }  // namespace
 
-Workspace::Workspace(const ModelConfig& config, size_t sequences, bool backward)
+Workspace::Workspace(const ModelConfig& config, size_t sequences, bool backward, size_t members)
     : sequences_(sequences),
       rows_(sequences * config.context),
       backward_(backward),
-      blocks_(backward ? config.layers : 1) {
+      blocks_(backward ? config.layers : 1),
+      scratch_(members) {
   check(config);
-  output_chunk = std::clamp<size_t>(kLogits / config.vocabulary, 1, rows_);
+  output_chunk = std::min(kLogitRows, rows_);
   lay_out(config);
   arena_.allocate();
   lay_out(config);
@@ -40,14 +41,18 @@ void Workspace::lay_out(const ModelConfig& config) {
     dbranch = arena_.take<float>(wide);
     dinner = arena_.take<float>(wide);
     dwide = arena_.take<float>(4 * wide);
+    packed = arena_.take<float>(kernels::packed_size(rows_, 4 * config.width));
   }
-  gemm = arena_.take<float>(kernels::kGemmScratch);
-  attention = arena_.take<float>(kernels::attention_scratch({.T = config.context,
-                                                             .heads = config.heads,
-                                                             .head_dim = config.head_dim(),
-                                                             .qkv_stride = 3 * config.width,
-                                                             .out_stride = config.width}));
-  output = arena_.take<float>(kernels::output_loss_scratch(output_chunk, config.vocabulary));
+  logits = arena_.take<float>(output_chunk * config.vocabulary);
+  const size_t attention = kernels::attention_scratch({.T = config.context,
+                                                       .heads = config.heads,
+                                                       .head_dim = config.head_dim(),
+                                                       .qkv_stride = 3 * config.width,
+                                                       .out_stride = config.width});
+  for (Scratch& scratch : scratch_) {
+    scratch.gemm = arena_.take<float>(kernels::kGemmScratch);
+    scratch.attention = arena_.take<float>(attention);
+  }
 }
 
 NormStats Workspace::take_stats() {

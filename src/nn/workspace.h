@@ -1,4 +1,4 @@
-// The memory of one worker: activations of one micro-batch and what its operations need. Planned, then used.
+// The memory of one team: activations of one micro-batch and what its operations need. Planned, then used.
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/arena.h"
+#include "core/team.h"
 #include "nn/model_config.h"
 
 namespace quern {
@@ -32,8 +33,8 @@ struct BlockActivations {
 class Workspace {
  public:
   // For micro-batches of up to `sequences` sequences of up to config.context positions. With `backward` false there is
-  // one set of block activations, used by every block in turn: enough for a loss.
-  Workspace(const ModelConfig& config, size_t sequences, bool backward);
+  // one set of block activations, used by every block in turn: enough for a loss. `members` threads share it.
+  Workspace(const ModelConfig& config, size_t sequences, bool backward, size_t members = 1);
 
   // The activations of a block; without backward, the same for every block.
   const BlockActivations& block(size_t layer) const { return blocks_[layer % blocks_.size()]; }
@@ -49,10 +50,15 @@ class Workspace {
   std::span<float> dinner;   // (R, C)
   std::span<float> dwide;    // (R, 4C)
 
-  std::span<float> gemm;       // scratch of the kernels
-  std::span<float> attention;  //
-  std::span<float> output;     //
-  size_t output_chunk = 0;     // rows of logits at once
+  std::span<float> packed;  // a gradient or activation (R, 4C), packed to be an operand of several products
+  std::span<float> logits;  // (output_chunk, V)
+  size_t output_chunk = 0;  // rows of logits at once
+
+  // Scratch of the kernels, one per member.
+  struct Scratch {
+    std::span<float> gemm, attention;
+  };
+  const Scratch& scratch(const Member& member) const { return scratch_[member.index]; }
 
   size_t sequences() const { return sequences_; }
   bool has_backward() const { return backward_; }
@@ -67,6 +73,7 @@ class Workspace {
   bool backward_;
   Arena arena_;
   std::vector<BlockActivations> blocks_;
+  std::vector<Scratch> scratch_;
 };
 
 }  // namespace quern

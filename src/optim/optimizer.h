@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "core/aligned_buffer.h"
+#include "kernels/adamw.h"
 #include "nn/parameters.h"
 
 namespace quern {
@@ -19,15 +19,6 @@ struct OptimizerOptions {
   float clip = 1.0f;          // largest norm of the whole gradient; 0 for no limit
 };
 
-// The parameters cut into pieces that fit a core's cache: the unit of the norm's sum and of the update. The cut belongs
-// to the layout alone, so the norm has one value whoever computes the pieces.
-struct Segment {
-  size_t offset, size;
-  bool decay;
-};
-inline constexpr size_t kSegmentFloats = size_t{64} << 10;
-std::vector<Segment> cut_into_segments(const ParameterLayout& layout);
-
 struct UpdateReport {
   double gradient_norm = 0;  // before clipping
   bool finite = true;        // false: the gradient was not finite and nothing was changed
@@ -35,18 +26,22 @@ struct UpdateReport {
 
 class Optimizer {
  public:
+  // `layout` must outlive the optimizer.
   Optimizer(const ParameterLayout& layout, const OptimizerOptions& options);
 
-  // One update of `weights` from `gradient`, both laid out as `layout`; `step` counts from 1. A gradient that is not
-  // finite changes nothing. Allocates nothing.
-  UpdateReport update(std::span<float> weights, std::span<const float> gradient, double rate, uint64_t step);
+  // Decides about an update from the sum of squares of the gradient: how much it is clipped, and whether there is one
+  // at all (not for a gradient that is not finite). `step` counts from 1.
+  UpdateReport begin(double squared_norm, double rate, uint64_t step);
+  // Then, for each segment of the layout once, by any thread: the update of its weights. Allocates nothing.
+  void update(size_t segment, std::span<float> weights, std::span<const float> gradient);
 
   std::span<float> m() { return m_.span(); }
   std::span<float> v() { return v_.span(); }
 
  private:
   OptimizerOptions options_;
-  std::vector<Segment> segments_;
+  const ParameterLayout* layout_;
+  kernels::AdamW adamw_;
   AlignedBuffer<float> m_, v_;
 };
 

@@ -33,6 +33,7 @@ struct RunConfig {
     uint64_t accumulation = 1;
     uint64_t seed = 1;
     uint64_t threads = 0;
+    bool pin = false;
     uint64_t validation_interval = 100;
     uint64_t validation_batches = 20;
     bool operator==(const Train&) const = default;

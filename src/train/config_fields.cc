@@ -5,6 +5,8 @@
 #include <array>
 #include <type_traits>
 
+#include "train/workers.h"
+
 namespace quern::train {
 namespace {
 
@@ -69,7 +71,9 @@ std::vector<Field> make_fields() {
        whole<kTrain, &C::Train::accumulation>(1, 1'000'000)},
       {"train", "seed", "Everything random follows from it.", whole<kTrain, &C::Train::seed>(0, kMaxSeed)},
       {"train", "threads", "0: every core. The result does not depend on it.",
-       whole<kTrain, &C::Train::threads>(0, 1024)},
+       whole<kTrain, &C::Train::threads>(0, kMostThreads)},
+      {"train", "pin", "Each thread stays on one core. For machines that do nothing else.",
+       flag<kTrain, &C::Train::pin>()},
       {"train", "validation_interval",
        "Steps between measurements on held-out text, besides one at every checkpoint; 0: only at the end.",
        whole<kTrain, &C::Train::validation_interval>(0, kMany)},

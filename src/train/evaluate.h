@@ -19,9 +19,9 @@ struct Evaluation {
   std::optional<double> bits_per_byte() const;  // can be compared between tokenizers; none without one
 };
 
-// Over all windows, dropout off. `work` is one of the model's config; its sequences are computed at once. `tokenizer`
-// may be null.
-Evaluation evaluate(const Gpt& model, const data::ValidationBatches& windows, Workspace& work,
+// Over all windows, dropout off, by this many threads; the result does not depend on how many. `tokenizer` may be
+// null.
+Evaluation evaluate(const Gpt& model, const data::ValidationBatches& windows, size_t threads,
                     const data::Tokenizer* tokenizer);
 
 }  // namespace quern::train

@@ -1,8 +1,10 @@
 #include "train/trainer.h"
 
 #include <algorithm>
-#include <chrono>
+#include <numeric>
+#include <utility>
 
+#include "core/cpu_info.h"
 #include "train/evaluate.h"
 
 namespace quern::train {
@@ -42,7 +44,10 @@ size_t micro_sequences(const RunConfig& config) {
   return std::min(sequences_per_micro_batch(config.model.context), sequences_per_step(config));
 }
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+size_t micro_batches(const RunConfig& config) {
+  const size_t at_once = micro_sequences(config);
+  return (sequences_per_step(config) + at_once - 1) / at_once;
+}
 
 }  // namespace
 
@@ -55,64 +60,159 @@ ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
           .dropout = static_cast<float>(config.model.dropout)};
 }
 
-bool worth_packing(const RunConfig& config) {
-  return sequences_per_step(config) / micro_sequences(config) >= kPackFrom;
+size_t thread_count(const RunConfig& config) {
+  if (config.train.threads != 0) return config.train.threads;
+  return std::min(cpu_info().usable_cores, kMostThreads);
 }
 
-Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatches& batches)
+bool worth_packing(const RunConfig& config) { return micro_batches(config) >= kPackFrom; }
+
+Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatches& batches, TrainerOptions options)
     : config_(config),
+      options_(std::move(options)),
       model_(model),
       batches_(batches),
       schedule_(schedule_of(config)),
       optimizer_(model.layout(), optimizer_options(config)),
       gradient_(model.layout()),
-      work_(model.config(), micro_sequences(config), true),
-      inputs_(micro_sequences(config) * config.model.context),
-      targets_(inputs_.size()) {}
-
-MicroBatch Trainer::micro_batch(uint32_t first, size_t sequences) const {
-  return {.tokens = inputs_.data(),
-          .targets = targets_.data(),
-          .sequences = sequences,
-          .T = config_.model.context,
-          .seed = config_.train.seed,
-          .step = static_cast<uint32_t>(steps_done_),
-          .first_sequence = first};
+      losses_(micro_batches(config)) {
+  const size_t threads = thread_count(config);
+  const size_t teams = options_.teams != 0 ? options_.teams : teams_for(threads, losses_.size());
+  for (size_t team = 0; team < teams; ++team) {
+    const size_t members = Member{.index = team, .size = teams}.part(threads).size();
+    work_.emplace_back(model.config(), micro_sequences(config), true, members);
+  }
+  workers_ = std::make_unique<Workers>(
+      WorkersOptions{.threads = threads, .teams = teams, .pin = config.train.pin, .make_team = options_.make_team},
+      [this](const Task& task, size_t team, const Member& member) { run(task, team, member); },
+      [this](const Task& task, size_t) { done(task); },
+      [this] {
+        gradient_.stop();
+        finish();
+      });
 }
 
+Trainer::~Trainer() = default;
+
 StepReport Trainer::step() {
-  const double start = now();
-  const size_t total = sequences_per_step(config_), at_once = work_.sequences();
-  const uint64_t tokens = total * config_.model.context;
-  const float scale = static_cast<float>(1.0 / static_cast<double>(tokens));
-  gradient_.clear();
-  double loss = 0;
-  for (size_t first = 0; first < total; first += at_once) {
-    const size_t n = std::min(at_once, total - first);
-    batches_.fill(static_cast<uint32_t>(steps_done_), static_cast<uint32_t>(first), static_cast<uint32_t>(n),
-                  inputs_.data(), targets_.data());
-    loss += model_.forward_backward(micro_batch(static_cast<uint32_t>(first), n), scale, gradient_, work_);
+  workers_->rethrow();
+  if (prefetcher_ == nullptr) {
+    prefetcher_ = std::make_unique<data::Prefetcher>(
+        batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
+                                        .sequences_per_step = static_cast<uint32_t>(sequences_per_step(config_)),
+                                        .at_once = static_cast<uint32_t>(micro_sequences(config_)),
+                                        .first_step = static_cast<uint32_t>(steps_done_)});
   }
-  gradient_.join();
+  const double start = seconds_now();
+  const WaitTimes before = workers_->waits();
+  const uint32_t finished = finished_.load(std::memory_order_acquire);
+  rate_ = schedule_.at(steps_done_ + 1);
+  feed();
+  await_change(finished_, finished);
+  workers_->rethrow();
+  turns_done_ += static_cast<uint32_t>(losses_.size());
   ++steps_done_;
-  const double rate = schedule_.at(steps_done_);
-  const UpdateReport update = optimizer_.update(model_.weights().values(), gradient_.values(), rate, steps_done_);
-  model_.weights().repack();
+  const double seconds = seconds_now() - start;
+  times_.total += seconds * static_cast<double>(workers_->threads());
+  const WaitTimes after = workers_->waits();
+  times_.waits.tickets += after.tickets - before.tickets;
+  times_.waits.team += after.team - before.team;
+  times_.waits.queue += after.queue - before.queue;
+
+  const uint64_t tokens = sequences_per_step(config_) * config_.model.context;
   return {.step = steps_done_,
-          .loss = loss / static_cast<double>(tokens),
-          .rate = rate,
-          .gradient_norm = update.gradient_norm,
-          .finite = update.finite,
+          .loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(tokens),
+          .rate = rate_,
+          .gradient_norm = update_.gradient_norm,
+          .finite = update_.finite,
           .tokens = tokens,
-          .seconds = now() - start};
+          .seconds = seconds};
+}
+
+void Trainer::feed() {
+  remaining_.store(losses_.size(), std::memory_order_relaxed);  // made visible by the queue
+  for (uint32_t i = 0; i < losses_.size(); ++i) {
+    workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = prefetcher_->next()});
+  }
+}
+
+void Trainer::run(const Task& task, size_t team, const Member& member) {
+  if (options_.before_task) options_.before_task(task);
+  if (task.kind == TaskKind::kTrain) return train(*task.batch, task.index, team, member);
+  for (size_t i; (i = next_piece_.fetch_add(1, std::memory_order_relaxed)) < pieces_;) {
+    if (task.kind == TaskKind::kJoin) {
+      gradient_.join(i);
+    } else {
+      optimizer_.update(i, model_.weights().values(), gradient_.values());
+      model_.weights().repack(i);
+    }
+  }
+}
+
+void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const Member& member) {
+  const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
+  const double loss = model_.forward_backward(
+      {.tokens = batch.inputs.data(),
+       .targets = batch.targets.data(),
+       .sequences = batch.sequences,
+       .T = config_.model.context,
+       .seed = config_.train.seed,
+       .step = batch.step,
+       .first_sequence = batch.first,
+       .turn = {.number = turns_done_ + index, .first = index == 0, .last = index + 1 == losses_.size()}},
+      static_cast<float>(1.0 / tokens), gradient_, work_[team], member);
+  if (member.leads()) losses_[index] = loss;
+}
+
+// By the leader of the team that did the task.
+void Trainer::done(const Task& task) {
+  if (task.batch != nullptr) prefetcher_->give_back(task.batch);
+  // Acquires what the other teams released here, and hands it on: the one who is last starts what comes next.
+  if (remaining_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  switch (task.kind) {
+    case TaskKind::kTrain:
+      return begin_join();
+    case TaskKind::kJoin:
+      return begin_update();
+    case TaskKind::kUpdate:
+    case TaskKind::kLoss:
+      return finish();
+  }
+}
+
+void Trainer::begin_join() {
+  constexpr size_t kFew = 4;  // not worth waking anyone for
+  if (gradient_.joins() > kFew) return submit_to_every_team(TaskKind::kJoin, gradient_.joins());
+  gradient_.join_all();
+  begin_update();
+}
+
+void Trainer::begin_update() {
+  update_ = optimizer_.begin(gradient_.squared_norm(), rate_, steps_done_ + 1);
+  if (!update_.finite) return finish();
+  submit_to_every_team(TaskKind::kUpdate, model_.layout().segments().size());
+}
+
+void Trainer::submit_to_every_team(TaskKind kind, size_t pieces) {
+  pieces_ = pieces;
+  next_piece_.store(0, std::memory_order_relaxed);
+  const size_t tasks = workers_->teams();
+  remaining_.store(tasks, std::memory_order_relaxed);  // all three made visible by the queue
+  for (size_t i = 0; i < tasks; ++i) workers_->submit({.kind = kind, .index = static_cast<uint32_t>(i)});
+}
+
+void Trainer::finish() noexcept {
+  finished_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in await_change of step()
+  finished_.notify_all();
 }
 
 double Trainer::evaluate(const data::ValidationBatches& windows) {
-  return train::evaluate(model_, windows, work_, nullptr).loss;
+  return train::evaluate(model_, windows, workers_->threads(), nullptr).loss;
 }
 
 void Trainer::resume_after(uint64_t steps) {
   steps_done_ = steps;
+  prefetcher_.reset();
   model_.weights().repack();
 }
 

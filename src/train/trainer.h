@@ -1,31 +1,63 @@
-// Steps of training, one after the other, by one thread: batches, forward, loss, backward, accumulate, optimise.
+// Steps of training: batches, forward, loss, backward, accumulate, optimise; by any number of threads, to the same
+// bits.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "data/batch_source.h"
+#include "data/prefetcher.h"
 #include "nn/gpt.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/config.h"
 #include "train/observer.h"
+#include "train/workers.h"
 
 namespace quern::train {
 
 // The model's part of a run's config, with the vocabulary that the data has.
 ModelConfig model_config(const RunConfig& config, uint32_t vocabulary);
 
+// train.threads, or every core that can be used when that is 0.
+size_t thread_count(const RunConfig& config);
+
 // Packing all weights costs about as much as using each of them once; from this many micro-batches a step on it pays.
 inline constexpr size_t kPackFrom = 4;
 bool worth_packing(const RunConfig& config);
 
+// For measurements and tests; training needs none of it.
+struct TrainerOptions {
+  size_t teams = 0;                                             // 0: as many as there is work for
+  std::function<std::unique_ptr<Team>(size_t)> make_team = {};  // as in WorkersOptions
+  std::function<void(const Task&)> before_task = {};            // called by the workers
+};
+
+// The workers' time in steps, summed over threads and steps.
+struct WorkerTimes {
+  double total = 0;  // threads x seconds of steps
+  WaitTimes waits;
+
+  double utilisation() const { return total > 0 ? 1 - (waits.tickets + waits.team + waits.queue) / total : 0; }
+};
+
+// A step flows through the threads without a lock or barrier. The calling thread feeds micro-batches, which a
+// background thread has read ahead, into the workers' queue. A worker takes one through forward and backward alone and
+// adds weight gradients in its turn. Whoever finishes the step's last micro-batch puts the tasks of the update into the
+// queue, whoever finishes the last of those wakes the caller. With fewer micro-batches than threads, several threads
+// work as a team on each.
 class Trainer {
  public:
   // `model` and `batches` must outlive the trainer.
-  Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatches& batches);
+  Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatches& batches, TrainerOptions options = {});
+  ~Trainer();
 
-  // The next step. Allocates nothing.
+  // The next step. Allocates nothing once warm. Throws what a worker threw; then the weights are not those of any step,
+  // and the trainer can only be destroyed: go on from a checkpoint.
   StepReport step();
 
   // The mean loss over the windows.
@@ -33,21 +65,43 @@ class Trainer {
 
   uint64_t steps_done() const { return steps_done_; }
   Optimizer& optimizer() { return optimizer_; }
+  size_t threads() const { return workers_->threads(); }
+  size_t teams() const { return workers_->teams(); }
+  WorkerTimes times() const { return times_; }
   // After weights and moments were loaded: go on as if `steps` had been done here.
   void resume_after(uint64_t steps);
 
  private:
-  MicroBatch micro_batch(uint32_t first, size_t sequences) const;
+  void run(const Task& task, size_t team, const Member& member);
+  void done(const Task& task);
+  void train(const data::Batch& batch, uint32_t index, size_t team, const Member& member);
+  void begin_join();
+  void begin_update();
+  void submit_to_every_team(TaskKind kind, size_t pieces);
+  void finish() noexcept;
+  void feed();
 
   RunConfig config_;
+  TrainerOptions options_;
   Gpt& model_;
   const data::TrainingBatches& batches_;
   quern::Schedule schedule_;
   Optimizer optimizer_;
   Gradient gradient_;
-  Workspace work_;
-  std::vector<int32_t> inputs_, targets_;
+  std::unique_ptr<data::Prefetcher> prefetcher_;  // made by the first step
+  std::deque<Workspace> work_;                    // one a team
+  std::vector<double> losses_;                    // one a micro-batch
   uint64_t steps_done_ = 0;
+  uint32_t turns_done_ = 0;
+  UpdateReport update_;
+  double rate_ = 0;
+  WorkerTimes times_;
+
+  alignas(kCacheLine) std::atomic<size_t> remaining_{0};   // tasks of the phase at hand
+  alignas(kCacheLine) std::atomic<size_t> next_piece_{0};  // of the phase's segments
+  size_t pieces_ = 0;                                      // set before the phase's tasks are submitted
+  alignas(kCacheLine) std::atomic<uint32_t> finished_{0};  // steps, or failures
+  std::unique_ptr<Workers> workers_;                       // last: its threads use all of the above
 };
 
 }  // namespace quern::train

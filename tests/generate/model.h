@@ -43,7 +43,7 @@ inline std::vector<float> whole_logits(const Gpt& model, std::span<const int32_t
                  .b = {model.weights().token_table(), C},
                  .c = logits.data(),
                  .c_stride = V},
-                work.gemm);
+                work.scratch({}).gemm);
   return logits;
 }
 

@@ -60,9 +60,11 @@ Result run(const Gpt& model, const Data& data, size_t at_once = kSequences, floa
   Workspace work(model.config(), kSequences, true);
   double loss = 0;
   for (size_t s = 0; s < kSequences; s += at_once) {
-    loss += model.forward_backward(data.batch(s, std::min(at_once, kSequences - s)), scale, gradient, work);
+    MicroBatch batch = data.batch(s, std::min(at_once, kSequences - s));
+    batch.turn = {.number = static_cast<uint32_t>(s / at_once), .first = s == 0, .last = s + at_once >= kSequences};
+    loss += model.forward_backward(batch, scale, gradient, work);
   }
-  gradient.join();
+  gradient.join_all();
   return {loss, {gradient.values().begin(), gradient.values().end()}};
 }
 

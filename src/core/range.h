@@ -1,0 +1,13 @@
+// Things begin ... end - 1.
+#pragma once
+
+#include <cstddef>
+
+namespace quern {
+
+struct Range {
+  size_t begin = 0, end = 0;
+  size_t size() const { return end - begin; }
+};
+
+}  // namespace quern

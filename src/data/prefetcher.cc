@@ -1,0 +1,55 @@
+#include "data/prefetcher.h"
+
+#include <algorithm>
+
+namespace quern::data {
+
+Prefetcher::Prefetcher(const TrainingBatches& source, const PrefetchOptions& options)
+    : source_(source), options_(options), free_(kAhead), ready_(kAhead) {
+  for (size_t i = 0; i < kAhead; ++i) {
+    batches_.push_back(std::make_unique<Batch>());
+    batches_.back()->inputs.resize(size_t{options.at_once} * options.context);
+    batches_.back()->targets.resize(size_t{options.at_once} * options.context);
+    free_.push(batches_.back().get());
+  }
+  producer_ = std::thread([this] { produce(); });
+}
+
+Prefetcher::~Prefetcher() {
+  free_.close();
+  ready_.close();
+  producer_.join();
+}
+
+void Prefetcher::produce() {
+  try {
+    for (uint32_t step = options_.first_step; produce_step(step); ++step) {
+    }
+  } catch (...) {
+    failure_ = std::current_exception();
+    ready_.close();
+  }
+}
+
+// False when nobody wants more.
+bool Prefetcher::produce_step(uint32_t step) {
+  for (uint32_t first = 0; first < options_.sequences_per_step; first += options_.at_once) {
+    const std::optional<Batch*> batch = free_.pop();
+    if (!batch || free_.closed()) return false;
+    Batch& b = **batch;
+    b.step = step;
+    b.first = first;
+    b.sequences = std::min(options_.at_once, options_.sequences_per_step - first);
+    source_.fill(step, first, b.sequences, b.inputs.data(), b.targets.data());
+    if (!ready_.push(&b)) return false;
+  }
+  return true;
+}
+
+Batch* Prefetcher::next() {
+  const std::optional<Batch*> batch = ready_.pop();
+  if (!batch) std::rethrow_exception(failure_);
+  return *batch;
+}
+
+}  // namespace quern::data

@@ -1,0 +1,59 @@
+// Batches ahead of those who need them, read by a thread of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/bounded_queue.h"
+#include "data/batch_source.h"
+
+namespace quern::data {
+
+// Some sequences of a step: what one micro-batch is made of.
+struct Batch {
+  uint32_t step = 0;
+  uint32_t first = 0;      // of its sequences, counted within the step
+  uint32_t sequences = 0;  // at most as many as asked for at once
+  std::vector<int32_t> inputs, targets;
+};
+
+struct PrefetchOptions {
+  uint32_t context = 0;
+  uint32_t sequences_per_step = 0;
+  uint32_t at_once = 0;  // sequences of a batch; the last of a step may have fewer
+  uint32_t first_step = 0;
+};
+
+class Prefetcher {
+ public:
+  static constexpr size_t kAhead = 128;  // batches at most
+
+  // `source` must outlive the prefetcher.
+  Prefetcher(const TrainingBatches& source, const PrefetchOptions& options);
+  Prefetcher(const Prefetcher&) = delete;
+  Prefetcher& operator=(const Prefetcher&) = delete;
+  ~Prefetcher();
+
+  // The next batch, in order of step and first; waits for it. Throws what the source threw, when it did. Lock-free and
+  // without allocation, as is give_back().
+  Batch* next();
+  // To be filled again. Any thread.
+  void give_back(Batch* batch) noexcept { free_.push(batch); }
+
+ private:
+  void produce();
+  bool produce_step(uint32_t step);
+
+  const TrainingBatches& source_;
+  PrefetchOptions options_;
+  std::vector<std::unique_ptr<Batch>> batches_;
+  BoundedQueue<Batch*> free_, ready_;
+  std::exception_ptr failure_;  // set before ready_ is closed
+  std::thread producer_;
+};
+
+}  // namespace quern::data

@@ -1,0 +1,93 @@
+#include "nn/gradient.h"
+
+#include <algorithm>
+
+#include "kernels/embedding.h"
+#include "kernels/vector_ops.h"
+
+namespace quern {
+
+Gradient::Gradient(const ParameterLayout& layout)
+    : layout_(&layout),
+      joins_(layout.tensors()[0].segments + layout.tensors()[1].segments),
+      width_(layout.tensors()[0].shape[1]),
+      values_(layout.size(), Fill::kZero),
+      input_rows_(layout.tensors()[0].size, Fill::kZero),
+      touched_(layout.tensors()[0].shape[0], 0),
+      norms_(layout.segments().size(), 0.0),
+      tickets_(std::make_unique<Ticket[]>(layout.segments().size() + 1)) {}
+
+void Gradient::wait_for(Ticket& ticket, uint32_t turn, const Member& member) {
+  if (ticket.turn.load(std::memory_order_acquire) == turn) return;  // pairs with the release in pass_on
+  const double start = member.waits != nullptr ? seconds_now() : 0;
+  for (uint32_t now; (now = ticket.turn.load(std::memory_order_acquire)) != turn;) {
+    if (stopped_.load(std::memory_order_acquire)) throw Stopped();
+    await_change(ticket.turn, now);
+  }
+  if (member.waits != nullptr) member.waits->tickets += seconds_now() - start;
+}
+
+void Gradient::pass_on(Ticket& ticket, uint32_t turn) noexcept {
+  ticket.turn.store(turn + 1, std::memory_order_release);  // pairs with the acquire in wait_for and await_change
+  ticket.turn.notify_all();
+}
+
+void Gradient::take_norm(size_t segment) {
+  const Segment& s = layout_->segments()[segment];
+  norms_[segment] = kernels::squared_norm(values_.data() + s.offset, s.size);
+}
+
+void Gradient::enter(size_t segment, const Turn& turn, const Member& member) {
+  wait_for(tickets_[segment], turn.number, member);
+}
+
+void Gradient::leave(size_t segment, const Turn& turn) {
+  if (turn.last && segment >= joins_) take_norm(segment);
+  pass_on(tickets_[segment], turn.number);
+}
+
+void Gradient::enter_inputs(const Turn& turn, const Member& member) {
+  wait_for(tickets_[layout_->segments().size()], turn.number, member);
+  if (turn.first) std::fill_n(values_.data() + layout_->position_table(), layout_->tensors()[1].size, 0.0f);
+}
+
+void Gradient::add_inputs(const int32_t* tokens, const float* dx, size_t T) {
+  for (size_t t = 0; t < T; ++t) touched_[static_cast<size_t>(tokens[t])] = 1;
+  kernels::embedding_backward(tokens, dx, input_rows_.data(), values_.data() + layout_->position_table(), T, width_);
+}
+
+void Gradient::leave_inputs(const Turn& turn) { pass_on(tickets_[layout_->segments().size()], turn.number); }
+
+void Gradient::join(size_t segment) {
+  const Segment& s = layout_->segments()[segment];
+  if (s.tensor == 0) {
+    for (size_t row = s.row; row < s.row + s.rows; ++row) {
+      if (touched_[row] == 0) continue;
+      float* inputs = input_rows_.data() + row * width_;
+      kernels::accumulate(values_.data() + layout_->token_table() + row * width_, inputs, width_);
+      std::fill_n(inputs, width_, 0.0f);
+      touched_[row] = 0;
+    }
+  }
+  take_norm(segment);
+}
+
+void Gradient::join_all() {
+  for (size_t segment = 0; segment < joins_; ++segment) join(segment);
+}
+
+double Gradient::squared_norm() const {
+  double sum = 0;
+  for (const double norm : norms_) sum += norm;
+  return sum;
+}
+
+void Gradient::stop() noexcept {
+  stopped_.store(true, std::memory_order_seq_cst);
+  for (size_t i = 0; i <= layout_->segments().size(); ++i) {
+    tickets_[i].turn.fetch_xor(0x80000000u, std::memory_order_seq_cst);  // a sleeper looks again only at another value
+    tickets_[i].turn.notify_all();
+  }
+}
+
+}  // namespace quern

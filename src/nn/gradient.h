@@ -1,0 +1,75 @@
+// The gradient of the whole model: one buffer, added to by micro-batches in their order, whoever computes them.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "core/team.h"
+#include "nn/micro_batch.h"
+#include "nn/parameters.h"
+
+namespace quern {
+
+// Every segment has a ticket: the number of the micro-batch it takes next. A worker waits for its turn, adds in place
+// and passes the ticket on. So a segment has one owner at a time, nothing is copied or reduced afterwards, memory does
+// not grow with the workers, and sums are in the order of the micro-batches. Whoever holds the lowest turn never waits,
+// so there is always progress as long as workers take up micro-batches in order.
+//
+// The token table has two contributions, from the output projection and from the input rows. Each is its own ordered
+// sum; join() adds them up once at the end of a step.
+class Gradient {
+ public:
+  explicit Gradient(const ParameterLayout& layout);
+
+  std::span<float> values() { return values_.span(); }
+  std::span<const float> values() const { return values_.span(); }
+  size_t bytes() const { return (values_.size() + input_rows_.size()) * sizeof(float); }
+
+  // Waits for the turn on a segment; Stopped after stop(). What the segment holds is then the caller's to add to, or to
+  // overwrite if the turn is its step's first.
+  void enter(size_t segment, const Turn& turn, const Member& member);
+  // Passes the segment on. The last turn of a step takes its squared norm before, while it is in the cache.
+  void leave(size_t segment, const Turn& turn);
+
+  // In turn: adds dx (T, C) of a sequence to the rows of its tokens and of its positions.
+  void enter_inputs(const Turn& turn, const Member& member);
+  void add_inputs(const int32_t* tokens, const float* dx, size_t T);
+  void leave_inputs(const Turn& turn);
+
+  // After the last turn of a step, for each of 0 ... joins() - 1 once, by any thread: completes a segment of the tables
+  // and takes its norm.
+  size_t joins() const { return joins_; }
+  void join(size_t segment);
+  void join_all();
+
+  // The sum of squares of the whole gradient, segments in order; after the last join().
+  double squared_norm() const;
+
+  // Ends every wait, now and later. For when a worker failed.
+  void stop() noexcept;
+
+ private:
+  struct alignas(kCacheLine) Ticket {
+    std::atomic<uint32_t> turn{0};
+  };
+  void wait_for(Ticket& ticket, uint32_t turn, const Member& member);
+  static void pass_on(Ticket& ticket, uint32_t turn) noexcept;
+  void take_norm(size_t segment);
+
+  const ParameterLayout* layout_;
+  size_t joins_;
+  size_t width_;
+  AlignedBuffer<float> values_;
+  AlignedBuffer<float> input_rows_;  // (V, C); zero but for the rows of touched_
+  std::vector<uint8_t> touched_;     // (V)
+  std::vector<double> norms_;
+  std::unique_ptr<Ticket[]> tickets_;  // one a segment, and one for the inputs
+  std::atomic<bool> stopped_{false};
+};
+
+}  // namespace quern

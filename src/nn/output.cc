@@ -1,0 +1,88 @@
+#include "nn/output.h"
+
+#include <algorithm>
+
+#include "kernels/cross_entropy.h"
+#include "nn/linear.h"
+
+namespace quern {
+
+using kernels::Layout;
+
+namespace {
+
+// Rows first ... first + rows of the pass, whose logits exist.
+struct Chunk {
+  size_t first, rows;
+};
+
+void logits_of(const Pass& pass, const Weights& weights, const Chunk& chunk) {
+  const size_t C = pass.config.width, V = pass.config.vocabulary;
+  gemm_part({.layout = Layout::kNT,
+             .M = chunk.rows,
+             .N = V,
+             .K = C,
+             .a = {pass.work.norm_last.data() + chunk.first * C, C},
+             .b = {weights.token_table(), C},
+             .packed_b = weights.packed_output(),
+             .c = pass.work.logits.data(),
+             .c_stride = V},
+            pass.member, pass.gemm_scratch());
+}
+
+// The losses of the chunk, and the logits' gradient in their place where `gradient` is true.
+void losses_of(const Pass& pass, const Chunk& chunk, float scale, bool gradient) {
+  const size_t V = pass.config.vocabulary;
+  const Range rows = pass.member.part(chunk.rows);
+  kernels::cross_entropy(pass.work.logits.data() + rows.begin * V, V, pass.batch.targets + chunk.first + rows.begin,
+                         rows.size(), V, scale, pass.work.losses.data() + chunk.first + rows.begin, gradient);
+}
+
+void backward(const Pass& pass, const Weights& weights, const Chunk& chunk) {
+  const size_t C = pass.config.width, V = pass.config.vocabulary;
+  gemm_part({.layout = Layout::kNN,
+             .M = chunk.rows,
+             .N = C,
+             .K = V,
+             .a = {pass.work.logits.data(), V},
+             .b = {weights.token_table(), C},
+             .packed_b = weights.packed_output_backward(),
+             .c = pass.work.dinner.data() + chunk.first * C,
+             .c_stride = C},
+            pass.member, pass.gemm_scratch());
+  pack_part(pass, pass.work.norm_last.data() + chunk.first * C, chunk.rows, C);
+  pass.member.meet();
+  add_product_in_turn(pass, {.tensor = 0,
+                             .a = pass.work.logits.data(),
+                             .a_stride = V,
+                             .rows = chunk.rows,
+                             .packed_b = pass.work.packed.data(),
+                             .first = chunk.first == 0,
+                             .last = chunk.first + chunk.rows == pass.rows()});
+}
+
+}  // namespace
+
+void output_forward(const Pass& pass, const Weights& weights) {
+  for (size_t first = 0; first < pass.rows(); first += pass.work.output_chunk) {
+    const Chunk chunk{first, std::min(pass.work.output_chunk, pass.rows() - first)};
+    logits_of(pass, weights, chunk);
+    pass.member.meet();
+    losses_of(pass, chunk, 1.0f, false);
+    pass.member.meet();
+  }
+}
+
+void output_forward_backward(const Pass& pass, const Weights& weights, float scale) {
+  for (size_t first = 0; first < pass.rows(); first += pass.work.output_chunk) {
+    const Chunk chunk{first, std::min(pass.work.output_chunk, pass.rows() - first)};
+    logits_of(pass, weights, chunk);
+    pass.member.meet();
+    losses_of(pass, chunk, scale, true);
+    pass.member.meet();
+    backward(pass, weights, chunk);
+    pass.member.meet();
+  }
+}
+
+}  // namespace quern

@@ -1,0 +1,29 @@
+// What every operation of a pass over a micro-batch knows.
+#pragma once
+
+#include "core/team.h"
+#include "nn/gradient.h"
+#include "nn/micro_batch.h"
+#include "nn/model_config.h"
+#include "nn/parameters.h"
+#include "nn/workspace.h"
+
+namespace quern {
+
+// A pass is computed by all members of a team, which call the same functions in the same order. Each computes its part
+// of an operation's output; they meet before an operation reads what others wrote, and before one overwrites what
+// others may still read. Kernels do not depend on how outputs are cut, so the bits do not depend on the team.
+struct Pass {
+  const ModelConfig& config;
+  const ParameterLayout& layout;
+  const MicroBatch& batch;
+  Workspace& work;
+  const Member& member;
+  float dropout = 0;             // the rate; 0 when not training
+  Gradient* gradient = nullptr;  // null without backward
+
+  size_t rows() const { return batch.sequences * batch.T; }
+  std::span<float> gemm_scratch() const { return work.scratch(member).gemm; }
+};
+
+}  // namespace quern

@@ -1,0 +1,137 @@
+#include "train/workers.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace quern::train {
+namespace {
+
+// The i-th of the cores that this process may use, over again when there are fewer. Where the system refuses, the
+// thread runs where it likes: the result does not depend on it.
+void pin_this_thread(size_t i) {
+  cpu_set_t usable;
+  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return;
+  i %= static_cast<size_t>(CPU_COUNT(&usable));
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &usable) || i-- > 0) continue;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    pthread_setaffinity_np(pthread_self(), sizeof(one), &one);
+    return;
+  }
+}
+
+}  // namespace
+
+size_t teams_for(size_t threads, size_t tasks) { return std::max<size_t>(1, std::min(threads, tasks)); }
+
+Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed failed)
+    : run_(std::move(run)),
+      done_(std::move(done)),
+      failed_(std::move(failed)),
+      queue_(kQueue),
+      waits_(options.threads) {
+  for (size_t i = 0; i < options.teams; ++i) {
+    const size_t size = Member{.index = i, .size = options.teams}.part(options.threads).size();
+    crews_.push_back(std::make_unique<Crew>());
+    crews_[i]->team = options.make_team ? options.make_team(size) : std::make_unique<Team>(size);
+  }
+  size_t thread = 0;
+  for (size_t i = 0; i < crews_.size(); ++i) {
+    for (size_t m = 0; m < members(i); ++m, ++thread) {
+      const Member member{.team = crews_[i]->team.get(), .index = m, .size = members(i), .waits = &waits_[thread]};
+      threads_.emplace_back([this, i, member, thread, pin = options.pin] {
+        if (pin) pin_this_thread(thread);
+        thread_main(i, member);
+      });
+    }
+  }
+}
+
+Workers::~Workers() {
+  queue_.close();
+  while (queue_.try_pop()) {
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Workers::submit(const Task& task) { queue_.push(task); }
+
+void Workers::rethrow() {
+  if (failure_set_.load(std::memory_order_acquire)) std::rethrow_exception(failure_);  // pairs with fail()
+}
+
+WaitTimes Workers::waits() const {
+  WaitTimes sum;
+  for (const WaitTimes& waits : waits_) {
+    sum.tickets += waits.tickets;
+    sum.team += waits.team;
+    sum.queue += waits.queue;
+  }
+  return sum;
+}
+
+void Workers::thread_main(size_t index, const Member& member) {
+  Crew& crew = *crews_[index];
+  try {
+    member.leads() ? lead(crew, index, member) : follow(crew, index, member);
+  } catch (const Stopped&) {  // another thread failed, and has said so
+  } catch (...) {
+    fail(std::current_exception());
+  }
+}
+
+void Workers::post(Crew& crew) {
+  crew.posted.fetch_add(1, std::memory_order_release);  // pairs with the acquire in await_change of follow()
+  crew.posted.notify_all();
+}
+
+void Workers::lead(Crew& crew, size_t index, const Member& member) {
+  for (;;) {
+    std::optional<Task> task = queue_.try_pop();
+    if (!task) {
+      const double start = seconds_now();
+      task = queue_.pop();
+      member.waits->queue += seconds_now() - start;
+    }
+    crew.leave = !task;
+    if (task) crew.task = *task;
+    if (member.size > 1) post(crew);
+    if (crew.leave) return;
+    run_(*task, index, member);
+    member.meet();
+    done_(*task, index);
+  }
+}
+
+// The leader cannot post again before every member is back from the task, so none is missed.
+void Workers::follow(Crew& crew, size_t index, const Member& member) {
+  for (uint32_t seen = 0;; ++seen) {
+    const double start = seconds_now();
+    await_change(crew.posted, seen);
+    member.waits->queue += seconds_now() - start;
+    if (crew.leave || has_failed_.load(std::memory_order_acquire)) return;
+    run_(crew.task, index, member);
+    member.meet();
+  }
+}
+
+void Workers::fail(std::exception_ptr exception) noexcept {
+  if (has_failed_.exchange(true, std::memory_order_acq_rel)) return;
+  failure_ = std::move(exception);
+  failure_set_.store(true, std::memory_order_release);
+  queue_.close();
+  while (queue_.try_pop()) {
+  }
+  for (const std::unique_ptr<Crew>& crew : crews_) {
+    crew->team->stop();
+    post(*crew);
+  }
+  failed_();
+}
+
+}  // namespace quern::train

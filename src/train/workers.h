@@ -1,0 +1,99 @@
+// Threads in teams that take tasks from one queue. No lock, condition variable or barrier: a queue, and counters.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/bounded_queue.h"
+#include "core/team.h"
+
+namespace quern::data {
+struct Batch;
+}
+
+namespace quern::train {
+
+inline constexpr size_t kMostThreads = 64;  // promise I1 is tested up to here
+
+enum class TaskKind : uint8_t { kTrain, kLoss, kJoin, kUpdate };
+
+struct Task {
+  TaskKind kind = TaskKind::kTrain;
+  uint32_t index = 0;
+  data::Batch* batch = nullptr;
+};
+
+struct WorkersOptions {
+  size_t threads = 1;  // 1 to kMostThreads
+  size_t teams = 1;    // at most `threads`, which are spread over them
+  bool pin = false;    // thread i stays on the i-th core that the process may use
+  // Makes the place where a team of this size meets; none: a Team.
+  std::function<std::unique_ptr<Team>(size_t)> make_team = {};
+};
+
+class Workers {
+ public:
+  // Called by every member of the team that took the task; `team` counts from 0.
+  using Run = std::function<void(const Task& task, size_t team, const Member& member)>;
+  // Called by the leader, once all members are back from it.
+  using Done = std::function<void(const Task& task, size_t team)>;
+  // Called once, by the thread that failed: must end all other waits between tasks of different teams.
+  using Failed = std::function<void()>;
+
+  static constexpr size_t kQueue = 256;
+
+  Workers(const WorkersOptions& options, Run run, Done done, Failed failed);
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  ~Workers();  // waits for the tasks at hand; those still in the queue are dropped
+
+  size_t threads() const { return threads_.size(); }
+  size_t teams() const { return crews_.size(); }
+  size_t members(size_t team) const { return crews_[team]->team->size(); }
+
+  // Any thread, members included. Tasks are taken up in the order of their submission. Waits while the queue is full.
+  void submit(const Task& task);
+
+  // Throws what a worker threw, if one did; nothing is done by any worker after that.
+  void rethrow();
+
+  // What all threads together spent waiting so far, in seconds. Exact when they are idle.
+  WaitTimes waits() const;
+
+ private:
+  // A team and what its leader hands to the others.
+  struct Crew {
+    std::unique_ptr<Team> team;
+    Task task;
+    bool leave = false;  // instead of a task
+    alignas(kCacheLine) std::atomic<uint32_t> posted{0};
+  };
+
+  void thread_main(size_t crew, const Member& member);
+  void lead(Crew& crew, size_t index, const Member& member);
+  void follow(Crew& crew, size_t index, const Member& member);
+  void post(Crew& crew);
+  void fail(std::exception_ptr exception) noexcept;
+
+  Run run_;
+  Done done_;
+  Failed failed_;
+  BoundedQueue<Task, 200> queue_;  // looks for 100 us before it sleeps: the gap between two steps
+  std::vector<std::unique_ptr<Crew>> crews_;
+  std::vector<WaitTimes> waits_;  // one a thread
+  std::atomic<bool> has_failed_{false};
+  std::exception_ptr failure_;
+  std::atomic<bool> failure_set_{false};
+  std::vector<std::thread> threads_;
+};
+
+// How many teams share `tasks` tasks that are worth doing at once.
+size_t teams_for(size_t threads, size_t tasks);
+
+}  // namespace quern::train
