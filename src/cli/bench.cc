@@ -9,6 +9,7 @@
 
 #include "benchmarks/workloads.h"
 #include "cli/bench_output.h"
+#include "cli/bench_train.h"
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "core/error.h"
@@ -61,6 +62,7 @@ int list_workloads() {
     const std::string families = fmt::format("{}", fmt::join(workload.families, ", "));
     fmt::print("{:<8} {:<26} {}\n", workload.group, families, workload.description);
   }
+  fmt::print("{:<8} {:<26} {}\n", "train", "tiny, small, gpt2", "whole training steps (--preset)");
   return 0;
 }
 
@@ -99,7 +101,11 @@ int run_bench(std::string_view group, const Options& options) {
     throw Error("--filter: nothing in `bench {}` matches '{}'; `quern bench --list` names the workloads", group,
                 options.filter);
   }
-  options.json ? print_json(context) : print_summary(context);
+  if (options.json) {
+    fmt::print("{}\n", results_json(context).dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    print_summary(context);
+  }
   const auto passed = [](const bench::Result& result) { return result.pass; };
   return std::all_of(context.results().begin(), context.results().end(), passed) ? 0 : 1;
 }
@@ -109,6 +115,7 @@ constexpr const char* kExamples = R"(Examples:
   quern bench kernels
   quern bench kernels --filter gemm/nt --threads 1
   quern bench queue --json > queue.json
+  quern bench train --preset small
 
 A bar is a ratio that must be reached. Exit code: 0 all bars reached, 1 a bar missed or an answer wrong, 2 bad usage.)";
 
@@ -127,6 +134,7 @@ CLI::App* add_group(CLI::App& bench, const char* name, const char* description, 
 Command add_bench(CLI::App& app) {
   struct State {
     Options options;
+    TrainBenchOptions train;
     bool list = false;
   };
   const auto state = std::make_shared<State>();
@@ -136,11 +144,13 @@ Command add_bench(CLI::App& app) {
   CLI::App* kernels =
       add_group(*bench, "kernels", "GEMM, attention, LayerNorm, AdamW and vector operations", state->options);
   CLI::App* queue = add_group(*bench, "queue", "The bounded queue, 1x1 to 4x4 producers x consumers", state->options);
-  return {bench, [state, kernels, queue] {
+  CLI::App* train = add_train_bench(*bench, state->train);
+  return {bench, [state, kernels, queue, train] {
             if (state->list) return list_workloads();
             if (kernels->parsed()) return run_bench("kernels", state->options);
             if (queue->parsed()) return run_bench("queue", state->options);
-            throw Error("bench: expected kernels, queue or --list; run `quern bench --help`");
+            if (train->parsed()) return run_train_bench(state->train);
+            throw Error("bench: expected kernels, queue, train or --list; run `quern bench --help`");
           }};
 }
 

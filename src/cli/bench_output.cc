@@ -85,7 +85,7 @@ void print_summary(const bench::Context& context) {
   }
 }
 
-void print_json(const bench::Context& context) {
+Json results_json(const bench::Context& context) {
   Json machine = to_json(context.machine());
   const bench::Peers* peers = context.peers();
   machine["blas"] = peers ? Json(peers->blas_name()) : Json(nullptr);
@@ -93,8 +93,7 @@ void print_json(const bench::Context& context) {
   machine["quick"] = context.quick();
   Json results = Json::array();
   for (const bench::Result& result : context.results()) results.push_back(to_json(result));
-  const Json all = {{"machine", machine}, {"results", results}};
-  fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+  return {{"machine", machine}, {"results", results}};
 }
 
 }  // namespace quern::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "benchmarks/harness.h"
+#include "cli/machine_json.h"
 
 namespace quern::cli {
 
@@ -13,6 +14,7 @@ void print_row(const bench::Result& result, bool judged);  // not judged: --quic
 // GEMM's geometric mean against its peer, and how many bars were missed.
 void print_summary(const bench::Context& context);
 
-void print_json(const bench::Context& context);
+// {"machine": {...}, "results": [...]}
+Json results_json(const bench::Context& context);
 
 }  // namespace quern::cli

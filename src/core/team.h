@@ -45,13 +45,12 @@ class Team {
   explicit Team(size_t size) : size_(static_cast<uint32_t>(size)) {}
   Team(const Team&) = delete;
   Team& operator=(const Team&) = delete;
-  virtual ~Team() = default;
 
   size_t size() const noexcept { return size_; }
 
   // Returns when every member has called it as often as this one; what they wrote before is then visible. Throws
   // Stopped after stop().
-  virtual void meet() {
+  void meet() {
     const uint32_t phase = phase_.load(std::memory_order_acquire);
     if (stopped_.load(std::memory_order_acquire)) throw Stopped();
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
@@ -65,7 +64,7 @@ class Team {
   }
 
   // Ends every wait, now and later.
-  virtual void stop() noexcept {
+  void stop() noexcept {
     stopped_.store(true, std::memory_order_seq_cst);
     phase_.fetch_add(1, std::memory_order_seq_cst);
     phase_.notify_all();

@@ -83,7 +83,7 @@ Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatche
     work_.emplace_back(model.config(), micro_sequences(config), true, members);
   }
   workers_ = std::make_unique<Workers>(
-      WorkersOptions{.threads = threads, .teams = teams, .pin = config.train.pin, .make_team = options_.make_team},
+      WorkersOptions{.threads = threads, .teams = teams, .pin = config.train.pin},
       [this](const Task& task, size_t team, const Member& member) { run(task, team, member); },
       [this](const Task& task, size_t) { done(task); },
       [this] {
@@ -104,6 +104,7 @@ StepReport Trainer::step() {
                                         .first_step = static_cast<uint32_t>(steps_done_)});
   }
   const double start = seconds_now();
+  workers_->count_from_now();
   const WaitTimes before = workers_->waits();
   const uint32_t finished = finished_.load(std::memory_order_acquire);
   rate_ = schedule_.at(steps_done_ + 1);

@@ -32,9 +32,8 @@ bool worth_packing(const RunConfig& config);
 
 // For measurements and tests; training needs none of it.
 struct TrainerOptions {
-  size_t teams = 0;                                             // 0: as many as there is work for
-  std::function<std::unique_ptr<Team>(size_t)> make_team = {};  // as in WorkersOptions
-  std::function<void(const Task&)> before_task = {};            // called by the workers
+  size_t teams = 0;  // 0: as many as there is work for; 1: all threads meet after every operation
+  std::function<void(const Task&)> before_task = {};  // called by the workers
 };
 
 // The workers' time in steps, summed over threads and steps.

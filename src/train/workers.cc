@@ -38,7 +38,7 @@ Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed faile
   for (size_t i = 0; i < options.teams; ++i) {
     const size_t size = Member{.index = i, .size = options.teams}.part(options.threads).size();
     crews_.push_back(std::make_unique<Crew>());
-    crews_[i]->team = options.make_team ? options.make_team(size) : std::make_unique<Team>(size);
+    crews_[i]->team = std::make_unique<Team>(size);
   }
   size_t thread = 0;
   for (size_t i = 0; i < crews_.size(); ++i) {
@@ -85,6 +85,10 @@ void Workers::thread_main(size_t index, const Member& member) {
   }
 }
 
+double Workers::counted_since(double start) const {
+  return std::max(0.0, seconds_now() - std::max(start, count_from_.load(std::memory_order_relaxed)));
+}
+
 void Workers::post(Crew& crew) {
   crew.posted.fetch_add(1, std::memory_order_release);  // pairs with the acquire in await_change of follow()
   crew.posted.notify_all();
@@ -96,7 +100,7 @@ void Workers::lead(Crew& crew, size_t index, const Member& member) {
     if (!task) {
       const double start = seconds_now();
       task = queue_.pop();
-      member.waits->queue += seconds_now() - start;
+      member.waits->queue += counted_since(start);
     }
     crew.leave = !task;
     if (task) crew.task = *task;
@@ -113,7 +117,7 @@ void Workers::follow(Crew& crew, size_t index, const Member& member) {
   for (uint32_t seen = 0;; ++seen) {
     const double start = seconds_now();
     await_change(crew.posted, seen);
-    member.waits->queue += seconds_now() - start;
+    member.waits->queue += counted_since(start);
     if (crew.leave || has_failed_.load(std::memory_order_acquire)) return;
     run_(crew.task, index, member);
     member.meet();

@@ -33,8 +33,6 @@ struct WorkersOptions {
   size_t threads = 1;  // 1 to kMostThreads
   size_t teams = 1;    // at most `threads`, which are spread over them
   bool pin = false;    // thread i stays on the i-th core that the process may use
-  // Makes the place where a team of this size meets; none: a Team.
-  std::function<std::unique_ptr<Team>(size_t)> make_team = {};
 };
 
 class Workers {
@@ -63,8 +61,10 @@ class Workers {
   // Throws what a worker threw, if one did; nothing is done by any worker after that.
   void rethrow();
 
-  // What all threads together spent waiting so far, in seconds. Exact when they are idle.
+  // What all threads together spent waiting so far, in seconds, not counting what lies before the last count_from_now().
+  // Exact when they are idle.
   WaitTimes waits() const;
+  void count_from_now() { count_from_.store(seconds_now(), std::memory_order_relaxed); }
 
  private:
   // A team and what its leader hands to the others.
@@ -80,6 +80,7 @@ class Workers {
   void follow(Crew& crew, size_t index, const Member& member);
   void post(Crew& crew);
   void fail(std::exception_ptr exception) noexcept;
+  double counted_since(double start) const;
 
   Run run_;
   Done done_;
@@ -87,6 +88,7 @@ class Workers {
   BoundedQueue<Task, 200> queue_;  // looks for 100 us before it sleeps: the gap between two steps
   std::vector<std::unique_ptr<Crew>> crews_;
   std::vector<WaitTimes> waits_;  // one a thread
+  std::atomic<double> count_from_{0};
   std::atomic<bool> has_failed_{false};
   std::exception_ptr failure_;
   std::atomic<bool> failure_set_{false};

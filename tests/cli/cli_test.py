@@ -34,7 +34,7 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage("bench", "frobnicate", says="unknown command 'frobnicate'; run `quern bench --help`")
 
     def test_bench_needs_to_know_what(self):
-        self.assert_bad_usage("bench", says="kernels, queue or --list")
+        self.assert_bad_usage("bench", says="kernels, queue, train or --list")
 
     def test_unknown_flag(self):
         self.assert_bad_usage("info", "--frobnicate", says="unknown flag '--frobnicate'; run `quern info --help`")

@@ -1,0 +1,182 @@
+#include "benchmarks/train.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "core/philox.h"
+#include "core/team.h"
+#include "data/token_buffer.h"
+#include "train/trainer.h"
+
+namespace quern::bench {
+namespace {
+
+using train::RunConfig;
+using train::Trainer;
+
+struct Bars {
+  const char* preset;
+  uint64_t vocabulary;
+  double mfu;
+};
+constexpr Bars kBars[] = {{"tiny", 96, 0.60}, {"small", 96, 0.80}, {"gpt2", 50304, 0.65}};
+constexpr double kUtilisationBar = 0.90;
+constexpr double kScalingBar = 0.925;  // of a thread, for each: 1.85 for two
+
+const Bars& bars_of(const std::string& preset) {
+  return *std::find_if(std::begin(kBars), std::end(kBars), [&](const Bars& bars) { return bars.preset == preset; });
+}
+
+RunConfig config_of(const TrainWorkload& workload, size_t threads) {
+  RunConfig config = train::preset(workload.preset);
+  config.model.dropout = 0;
+  config.train.threads = threads;
+  return config;
+}
+
+std::unique_ptr<data::TokenBuffer> random_tokens(uint64_t vocabulary) {
+  constexpr size_t kTokens = 1 << 18;
+  std::vector<int32_t> tokens(kTokens);
+  const RandomStream stream{.seed = 1, .purpose = Purpose::kSample};
+  for (size_t i = 0; i < kTokens; ++i) {
+    tokens[i] = static_cast<int32_t>(stream.block(static_cast<uint32_t>(i))[0] % vocabulary);
+  }
+  auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(vocabulary));
+  buffer->append(tokens);
+  return buffer;
+}
+
+uint64_t peak_rss_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word == "VmHWM:" && status >> word) return std::stoull(word) * 1024;
+  }
+  return 0;
+}
+
+// From here on the peak is a new one; where the system does not allow it, it stays that of the whole process.
+void forget_peak_rss() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+double sleeps_so_far() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_nvcsw);
+}
+
+// A model in training.
+struct Run {
+  Run(const RunConfig& config, uint64_t vocabulary, const data::TokenBuffer& tokens, size_t teams = 0)
+      : batches({&tokens, 0, tokens.size()},
+                {.seed = 1,
+                 .context = static_cast<uint32_t>(config.model.context),
+                 .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation)}),
+        model(train::model_config(config, static_cast<uint32_t>(vocabulary)), train::worth_packing(config)) {
+    model.initialise(1);
+    trainer = std::make_unique<Trainer>(config, model, batches, train::TrainerOptions{.teams = teams});
+  }
+
+  // Seconds of so many steps.
+  double steps(uint64_t count) {
+    const double start = seconds_now();
+    for (uint64_t i = 0; i < count; ++i) trainer->step();
+    return seconds_now() - start;
+  }
+
+  bool same_weights(const Run& other) const {
+    const auto a = model.weights().values(), b = other.model.weights().values();
+    return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+  }
+
+  data::TrainingBatches batches;
+  Gpt model;
+  std::unique_ptr<Trainer> trainer;
+};
+
+// The best round of a run, and what its workers did in it.
+struct Best {
+  double seconds = 1e30;
+  train::WorkerTimes times;
+  double sleeps = 0;
+
+  void round(Run& run, uint64_t steps) {
+    const train::WorkerTimes before = run.trainer->times();
+    const double slept = sleeps_so_far();
+    const double taken = run.steps(steps);
+    if (taken >= seconds) return;
+    seconds = taken;
+    sleeps = sleeps_so_far() - slept;
+    const train::WorkerTimes after = run.trainer->times();
+    times = {.total = after.total - before.total,
+             .waits = {.tickets = after.waits.tickets - before.waits.tickets,
+                       .team = after.waits.team - before.waits.team,
+                       .queue = after.waits.queue - before.waits.queue}};
+  }
+};
+
+}  // namespace
+
+TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
+  const Bars& bars = bars_of(workload.preset);
+  const size_t threads = context.threads();
+  const RunConfig config = config_of(workload, threads);
+  const auto tokens = random_tokens(bars.vocabulary);
+
+  forget_peak_rss();
+  Run ours(config, bars.vocabulary, *tokens);
+  ours.steps(1);
+  const double once = ours.steps(1);
+  const uint64_t steps = workload.steps != 0 ? workload.steps
+                         : context.quick()   ? 1
+                                             : std::max<uint64_t>(1, static_cast<uint64_t>(1.0 / once));
+  const uint64_t peak_rss = peak_rss_bytes();
+
+  Run one(config_of(workload, 1), bars.vocabulary, *tokens);
+  Run meeting(config, bars.vocabulary, *tokens, 1);
+  one.steps(2);
+  meeting.steps(2);
+  Best best_ours, best_one, best_meeting;
+  for (size_t round = 0; round < (context.quick() ? 1 : 5); ++round) {
+    best_ours.round(ours, steps);
+    best_one.round(one, steps);
+    best_meeting.round(meeting, steps);
+  }
+  const std::string name = "train/" + workload.preset;
+  if (!ours.same_weights(one) || !ours.same_weights(meeting)) {
+    context.wrong_answer(name, "the weights depend on the number of threads");
+  }
+
+  const double work =
+      static_cast<double>(steps * config.train.batch * config.train.accumulation * config.model.context);
+  const double per_token = training_flops_per_token(ours.model.config(), config.model.context);
+  const double peak = std::max(context.machine().fma_peak_gflops,
+                               measure_machine(threads, true).fma_peak_gflops);  // turbo comes and goes
+  const double total = best_ours.times.total;
+  TrainFigures figures{.preset = workload.preset,
+                       .threads = threads,
+                       .teams = ours.trainer->teams(),
+                       .tokens_per_s = work / best_ours.seconds,
+                       .gflops = work * per_token / best_ours.seconds * 1e-9,
+                       .utilisation = best_ours.times.utilisation(),
+                       .ticket_wait = best_ours.times.waits.tickets / total,
+                       .team_wait = best_ours.times.waits.team / total,
+                       .queue_wait = best_ours.times.waits.queue / total,
+                       .sleeps_per_step = best_ours.sleeps / static_cast<double>(steps),
+                       .peak_rss_bytes = peak_rss};
+  figures.mfu = figures.gflops / peak;
+  context.add(name + "/mfu", figures.gflops, "GFLOPS", "FMA peak", peak, bars.mfu);
+  context.add(name + "/utilisation", figures.utilisation, "busy", "step time", 1.0, kUtilisationBar);
+  if (threads == 1) return figures;
+  context.add(name + "/speed", figures.tokens_per_s, "tokens/s", "one thread", work / best_one.seconds,
+              kScalingBar * static_cast<double>(threads));
+  const bool teams_of_all = figures.teams == 1;  // then both are the same
+  context.add(name + "/speed", figures.tokens_per_s, "tokens/s", "meet each op", work / best_meeting.seconds,
+              teams_of_all ? std::nullopt : std::optional(1.0));
+  return figures;
+}
+
+}  // namespace quern::bench

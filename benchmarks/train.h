@@ -1,0 +1,35 @@
+// Whole training steps of a preset.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "benchmarks/harness.h"
+
+namespace quern::bench {
+
+struct TrainWorkload {
+  std::string preset = "tiny";
+  uint64_t steps = 0;  // of a timed round; 0: about a second's
+};
+
+// Of the best round. Shares are of the workers' time.
+struct TrainFigures {
+  std::string preset;
+  size_t threads = 0, teams = 0;
+  double tokens_per_s = 0;
+  double gflops = 0;  // useful work; recomputing does not count
+  double mfu = 0;     // of the FMA peak of all threads
+  double utilisation = 0;
+  double ticket_wait = 0, team_wait = 0, queue_wait = 0;
+  double sleeps_per_step = 0;  // times any thread of the process gave up its core to wait
+  uint64_t peak_rss_bytes = 0;
+};
+
+// Trains the preset's model on random tokens of its vocabulary: the speed does not depend on what the tokens are.
+// Interleaves rounds of `threads` workers, of one thread, and of the same kernels with all threads meeting after every
+// operation; checks that all three end with the same bits.
+TrainFigures bench_train(Context& context, const TrainWorkload& workload);
+
+}  // namespace quern::bench

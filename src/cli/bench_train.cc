@@ -1,0 +1,92 @@
+#include "cli/bench_train.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/bench_output.h"
+#include "cli/commands.h"
+#include "cli/machine_json.h"
+#include "cli/progress.h"
+#include "core/cpu_info.h"
+#include "train/config.h"
+
+namespace quern::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  quern bench train                                  the preset tiny with every core
+  quern bench train --preset small --threads 1 --json
+
+Rounds of these threads, of one thread, and of threads that meet after every operation are interleaved; the best of
+each counts, and all must end with the same weights. MFU is the useful work (docs/performance.md) over the FMA peak.)";
+
+Json to_json(const bench::TrainFigures& figures) {
+  return {{"preset", figures.preset},
+          {"threads", figures.threads},
+          {"teams", figures.teams},
+          {"tokens_per_s", figures.tokens_per_s},
+          {"gflops", figures.gflops},
+          {"fma_peak_gflops", figures.gflops / figures.mfu},
+          {"mfu", figures.mfu},
+          {"utilisation", figures.utilisation},
+          {"ticket_wait", figures.ticket_wait},
+          {"team_wait", figures.team_wait},
+          {"queue_wait", figures.queue_wait},
+          {"sleeps_per_step", figures.sleeps_per_step},
+          {"peak_rss_bytes", figures.peak_rss_bytes}};
+}
+
+void print_figures(const bench::TrainFigures& f) {
+  fmt::print("{}: {:.0f} tokens/s, {:.1f} GFLOPS, MFU {:.1f} %, peak memory {:.0f} MB\n", f.preset, f.tokens_per_s,
+             f.gflops, 100 * f.mfu, static_cast<double>(f.peak_rss_bytes) * 1e-6);
+  fmt::print(
+      "{} threads in {} teams: busy {:.1f} %, waiting for turns {:.2f} %, for their team {:.2f} %, for work "
+      "{:.2f} %; {:.1f} sleeps a step\n",
+      f.threads, f.teams, 100 * f.utilisation, 100 * f.ticket_wait, 100 * f.team_wait, 100 * f.queue_wait,
+      f.sleeps_per_step);
+}
+
+}  // namespace
+
+CLI::App* add_train_bench(CLI::App& bench, TrainBenchOptions& options) {
+  CLI::App* train = bench.add_subcommand("train", "Whole training steps of a preset");
+  std::vector<std::string> names;
+  for (const std::string_view name : train::preset_names()) names.emplace_back(name);
+  train->add_option("--preset", options.workload.preset, "tiny, small or gpt2")
+      ->check(CLI::IsMember(names).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
+  add_threads_option(*train, options.threads);
+  train->add_option("--steps", options.workload.steps, "Steps of a timed round; 0: about a second's")
+      ->type_name("N")
+      ->capture_default_str();
+  train->add_flag("--json", options.json, "Print one JSON object");
+  train->add_flag("--quick", options.quick, "One short round; checks answers, does not judge bars");
+  train->footer(kExamples);
+  return train;
+}
+
+int run_train_bench(const TrainBenchOptions& options) {
+  Progress progress;
+  progress.show("measuring the machine");
+  bench::Context context(bench::measure_machine(options.threads, options.quick), nullptr, options.threads,
+                         options.quick);
+  progress.show(fmt::format("training {}", options.workload.preset));
+  const bench::TrainFigures figures = bench::bench_train(context, options.workload);
+  progress.clear();
+  if (options.json) {
+    Json all = to_json(figures);
+    all.update(results_json(context));
+    fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    print_header();
+    for (const bench::Result& result : context.results()) print_row(result, !options.quick);
+    fmt::print("\n");
+    print_figures(figures);
+  }
+  const auto passed = [](const bench::Result& result) { return result.pass; };
+  return std::all_of(context.results().begin(), context.results().end(), passed) ? 0 : 1;
+}
+
+}  // namespace quern::cli
