@@ -8,12 +8,8 @@ build: deps             ## Build build/release/quern (the default)
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS)
 
-demo: build             ## What this machine can do, and two kernels beside the alternatives (half a minute)
-	build/release/quern info
-	@echo
-	build/release/quern bench kernels --filter attention || true
-	@echo
-	build/release/quern bench kernels --filter layernorm || true
+demo: build             ## Train a model that writes small stories, in a minute or two, and read them
+	scripts/demo
 
 test: build             ## Build and run all tests
 	ctest --test-dir build/release --output-on-failure --parallel $(JOBS)
@@ -28,9 +24,12 @@ test-tsan: deps         ## The same under ThreadSanitizer
 	cmake --build --preset tsan --parallel $(JOBS)
 	ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS)
 
-bench: build            ## Measure kernels and queue against limits and peers; fails when a bar is missed
+bench: build            ## Measure kernels, queue and training against limits and peers; fails when a bar is missed
 	build/release/quern bench kernels
 	build/release/quern bench queue
+	build/release/quern bench train --preset tiny
+	build/release/quern bench train --preset small
+	build/release/quern bench train --preset gpt2
 
 format:                 ## Rewrite the sources in the style of .clang-format
 	scripts/install-deps --lint

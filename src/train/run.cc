@@ -60,6 +60,7 @@ class Session {
     if (!found) return false;
     found->load({weights_, m_, v_});
     state_ = found->state();
+    saved_step_ = state_.step;
     trainer_.resume_after(state_.step);
     return true;
   }
@@ -80,7 +81,7 @@ class Session {
       observer.on_step(report);
       after_step(observer);
     }
-    if (state_.step != trainer_.steps_done()) save(observer);
+    if (saved_step_ != trainer_.steps_done()) save(observer);
     return {.step = trainer_.steps_done(),
             .finished = trainer_.steps_done() >= config_.train.steps,
             .loss = loss,
@@ -124,6 +125,7 @@ class Session {
                                             .dropout = config_.model.dropout});
     checkpoint::remove_old(folder_ / kCheckpointFolder, state_.step,
                            {.keep = config_.checkpoint.keep, .keep_best = config_.checkpoint.keep_best});
+    saved_step_ = state_.step;
     observer.on_checkpoint(state_.step, path);
   }
 
@@ -136,6 +138,7 @@ class Session {
   Trainer trainer_;
   std::vector<checkpoint::TensorRef> weights_, m_, v_;
   checkpoint::State state_;
+  std::optional<uint64_t> saved_step_;  // of the newest checkpoint
 };
 
 }  // namespace
