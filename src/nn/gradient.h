@@ -24,11 +24,16 @@ namespace quern {
 // sum; join() adds them up once at the end of a step.
 class Gradient {
  public:
-  explicit Gradient(const ParameterLayout& layout);
+  // For so many workers, each of which computes micro-batches on its own.
+  explicit Gradient(const ParameterLayout& layout, size_t workers = 1);
 
   std::span<float> values() { return values_.span(); }
   std::span<const float> values() const { return values_.span(); }
   size_t bytes() const { return (values_.size() + input_rows_.size()) * sizeof(float); }
+
+  // How many segments of a tensor a worker should add to in one product. The fewer, the closer workers can follow one
+  // another; the more, the faster the product. Nothing but speed depends on it.
+  size_t segments_at_once(size_t tensor) const;
 
   // Waits for the turn on a segment; Stopped after stop(). What the segment holds is then the caller's to add to, or to
   // overwrite if the turn is its step's first.
@@ -62,6 +67,7 @@ class Gradient {
   void take_norm(size_t segment);
 
   const ParameterLayout* layout_;
+  size_t workers_;
   size_t joins_;
   size_t width_;
   AlignedBuffer<float> values_;

@@ -27,6 +27,17 @@ Gemm forward(const Linear& linear, const float* x, float* y, size_t rows, Epilog
           .bias = linear.bias};
 }
 
+// Packs b (rows, width) into work.packed, as right operand of several products.
+void pack_together(const Pass& pass, const float* b, size_t rows, size_t width) {
+  kernels::pack_b({.layout = Layout::kTN,
+                   .b = {b, width},
+                   .K = rows,
+                   .packed = pass.work.packed.data(),
+                   .rows = {0, rows},
+                   .columns = pass.member.part(width, kPanelColumns)});
+  pass.member.meet();
+}
+
 void add_bias_in_turn(const Pass& pass, const LinearSlots& slots, const float* dy) {
   const size_t segment = pass.layout.tensors()[slots.tensor + 1].first_segment;
   const Turn& turn = pass.batch.turn;
@@ -61,47 +72,36 @@ void linear_gelu_forward(const Linear& linear, const float* x, float* input, flo
   gemm_part(gemm, member, scratch);
 }
 
-void pack_part(const Pass& pass, const float* b, size_t rows, size_t width) {
-  kernels::pack_b({.layout = Layout::kTN,
-                   .b = {b, width},
-                   .K = rows,
-                   .packed = pass.work.packed.data(),
-                   .rows = {0, rows},
-                   .columns = pass.member.part(width, kPanelColumns)});
-}
-
 void add_product_in_turn(const Pass& pass, const AddProduct& args) {
   const TensorInfo& tensor = pass.layout.tensors()[args.tensor];
   const Turn& turn = pass.batch.turn;
-  const size_t width = tensor.shape[1];
-  const Gemm whole{.layout = Layout::kTN,
-                   .M = tensor.shape[0],
-                   .N = width,
-                   .K = args.rows,
-                   .a = {args.a, args.a_stride},
-                   .b = {},
-                   .packed_b = args.packed_b,
-                   .c = pass.gradient->values().data() + tensor.offset,
-                   .c_stride = width,
-                   .add = !(turn.first && args.first)};
+  const size_t width = tensor.shape[1], at_once = pass.gradient->segments_at_once(args.tensor);
   const Range mine = pass.member.part(tensor.segments);
-  for (size_t s = tensor.first_segment + mine.begin; s < tensor.first_segment + mine.end; ++s) {
-    const Segment& segment = pass.layout.segments()[s];
-    if (args.first) pass.gradient->enter(s, turn, pass.member);
-    kernels::gemm(kernels::block_of(whole, {segment.row, segment.row + segment.rows}, {0, width}), pass.gemm_scratch());
-    if (args.last) pass.gradient->leave(s, turn);
+  Gemm whole{.layout = Layout::kTN,
+             .M = tensor.shape[0],
+             .N = width,
+             .K = args.rows,
+             .a = {args.a, args.a_stride},
+             .b = {args.b, width},
+             .c = pass.gradient->values().data() + tensor.offset,
+             .c_stride = width,
+             .add = !(turn.first && args.first)};
+  if (at_once < tensor.segments || pass.member.size > 1) {
+    pack_together(pass, args.b, args.rows, width);
+    whole.packed_b = pass.work.packed.data();
+  }
+  for (size_t s = mine.begin; s < mine.end; s += at_once) {
+    const size_t first = tensor.first_segment + s, end = tensor.first_segment + std::min(s + at_once, mine.end);
+    for (size_t i = first; args.first && i < end; ++i) pass.gradient->enter(i, turn, pass.member);
+    const Segment &top = pass.layout.segments()[first], &bottom = pass.layout.segments()[end - 1];
+    kernels::gemm(kernels::block_of(whole, {top.row, bottom.row + bottom.rows}, {0, width}), pass.gemm_scratch());
+    for (size_t i = first; args.last && i < end; ++i) pass.gradient->leave(i, turn);
   }
 }
 
 void linear_backward(const Pass& pass, const Linear& linear, const LinearSlots& slots, const float* x, const float* dy,
                      float* dx) {
-  pack_part(pass, dy, pass.rows(), linear.out);
-  pass.member.meet();
-  add_product_in_turn(pass, {.tensor = slots.tensor,
-                             .a = x,
-                             .a_stride = linear.in,
-                             .rows = pass.rows(),
-                             .packed_b = pass.work.packed.data()});
+  add_product_in_turn(pass, {.tensor = slots.tensor, .a = x, .a_stride = linear.in, .b = dy, .rows = pass.rows()});
   if (pass.member.last()) add_bias_in_turn(pass, slots, dy);
   gemm_part({.layout = Layout::kNT,
              .M = pass.rows(),

@@ -35,20 +35,18 @@ void linear_gelu_forward(const Linear& linear, const float* x, float* input, flo
 void linear_backward(const Pass& pass, const Linear& linear, const LinearSlots& slots, const float* x, const float* dy,
                      float* dx);
 
-// Adds a^T (rows, M) b (rows, width), in turn, to the gradient of the matrix (M, width) that is tensor `tensor`, of
-// which this member takes its part of the segments. `packed_b` is b, packed for kTN. `first` and `last`: whether to
-// take the turn before and to pass it on after; the sum goes on over calls in between.
+// Adds a^T (rows, M) b (rows, width), in turn, to the gradient of the matrix (M, width) that is tensor `tensor`: this
+// member's part of the matrix, passed on in as many pieces as the gradient wants. a and b are whole: the members have
+// met. `first` and `last`: whether to take the turn before and to pass it on after; the sum goes on over calls in
+// between.
 struct AddProduct {
   size_t tensor;
   const float* a;
   size_t a_stride;
+  const float* b;
   size_t rows;
-  const float* packed_b;
   bool first = true, last = true;
 };
 void add_product_in_turn(const Pass& pass, const AddProduct& args);
-
-// Packs this member's part of b (rows, width) into work.packed, as operand of add_product_in_turn().
-void pack_part(const Pass& pass, const float* b, size_t rows, size_t width);
 
 }  // namespace quern

@@ -50,13 +50,11 @@ void backward(const Pass& pass, const Weights& weights, const Chunk& chunk) {
              .c = pass.work.dinner.data() + chunk.first * C,
              .c_stride = C},
             pass.member, pass.gemm_scratch());
-  pack_part(pass, pass.work.norm_last.data() + chunk.first * C, chunk.rows, C);
-  pass.member.meet();
   add_product_in_turn(pass, {.tensor = 0,
                              .a = pass.work.logits.data(),
                              .a_stride = V,
+                             .b = pass.work.norm_last.data() + chunk.first * C,
                              .rows = chunk.rows,
-                             .packed_b = pass.work.packed.data(),
                              .first = chunk.first == 0,
                              .last = chunk.first + chunk.rows == pass.rows()});
 }

@@ -74,7 +74,7 @@ Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatche
       batches_(batches),
       schedule_(schedule_of(config)),
       optimizer_(model.layout(), optimizer_options(config)),
-      gradient_(model.layout()),
+      gradient_(model.layout(), teams_for(thread_count(config), micro_batches(config))),
       losses_(micro_batches(config)) {
   const size_t threads = thread_count(config);
   const size_t teams = options_.teams != 0 ? options_.teams : teams_for(threads, losses_.size());
