@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Makes tests/golden/gpt_ten_steps.json: ten training steps of a small GPT-2 by PyTorch, in double precision.
+
+By hand; neither the build nor the tests need PyTorch, they read the file that is kept:
+    python3 -m venv venv && venv/bin/pip install torch==2.13.0
+    venv/bin/python scripts/make_golden.py tests/golden/gpt_ten_steps.json
+
+The file kept was made with Python 3.11.7 and torch 2.13.0+cpu, and says so. Weights, tokens and probes are closed
+formulas, so that tests/train/golden_test.cc has the same without a file. Of every tensor it keeps the norm and the
+product with a probe, a fixed vector of values in [-1, 1): a norm alone does not see a transposed or a permuted tensor.
+"""
+
+import json
+import math
+import platform
+import sys
+
+import torch
+import torch.nn.functional as F
+
+# Odd sizes; fewer positions than the context, so that rows of the position table have no gradient and only decay.
+MODEL = {"layers": 2, "heads": 3, "width": 33, "context": 17, "vocabulary": 61}
+BATCH = {"sequences": 4, "T": 15}
+# Both sides of the clip and every part of the schedule occur in the ten steps. Epsilon is larger than usual for two
+# reasons: its place in the formula shows, and the gradient of the key biases, which is zero because softmax does not
+# see them, has no effect when it is rounding noise of 1e-9 (with 1e-5, float32 was off by 3e-6 in these biases alone).
+OPTIMIZER = {"beta1": 0.9, "beta2": 0.95, "epsilon": 1e-4, "weight_decay": 0.1, "clip": 1.75}
+SCHEDULE = {"rate": 1e-2, "min_rate": 1e-3, "warmup": 3, "steps": 10}
+NORM_EPSILON = 1e-5
+
+
+def units(stream, count):
+    """Values in [-1, 1), a hash of the stream and the index: 32-bit integers, so the same in any language."""
+    values = []
+    for i in range(count):
+        h = (stream * 0x9E3779B9 + i * 0x85EBCA6B) & 0xFFFFFFFF
+        h ^= h >> 16
+        h = h * 0x7FEB352D & 0xFFFFFFFF
+        h ^= h >> 15
+        h = h * 0x846CA68B & 0xFFFFFFFF
+        h ^= h >> 16
+        values.append(h / 2**31 - 1)
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def shapes():
+    """Hugging Face names and layouts, in Quern's order; linear weights are (in, out)."""
+    C = MODEL["width"]
+    yield "wte.weight", (MODEL["vocabulary"], C)
+    yield "wpe.weight", (MODEL["context"], C)
+    for layer in range(MODEL["layers"]):
+        for name, inner in [("ln_1", None), ("attn.c_attn", (C, 3 * C)), ("attn.c_proj", (C, C)),
+                            ("ln_2", None), ("mlp.c_fc", (C, 4 * C)), ("mlp.c_proj", (4 * C, C))]:
+            yield f"h.{layer}.{name}.weight", inner or (C,)
+            yield f"h.{layer}.{name}.bias", (inner[1] if inner else C,)
+    yield "ln_f.weight", (C,)
+    yield "ln_f.bias", (C,)
+
+
+def initial_weights():
+    """Rounded to float, what Quern stores, before either precision goes on with them."""
+    weights = {}
+    for stream, (name, shape) in enumerate(shapes()):
+        unit = units(stream, math.prod(shape)).reshape(shape)
+        value = 0.2 * unit if len(shape) > 1 else 0.1 * unit + (1.0 if name.endswith("weight") else 0.0)
+        weights[name] = value.float()
+    return weights
+
+
+def tokens(step):
+    """(sequences, T + 1) ids of a step, counted from 1. Two batches in turn, so that the loss falls."""
+    def token(s, t):
+        return (7 * t * t + 11 * s + 5 * (step % 2)) % MODEL["vocabulary"]
+    return torch.tensor([[token(s, t) for t in range(BATCH["T"] + 1)] for s in range(BATCH["sequences"])])
+
+
+def linear(p, name, x):
+    return x @ p[name + ".weight"] + p[name + ".bias"]
+
+
+def norm(p, name, x):
+    return F.layer_norm(x, x.shape[-1:], p[name + ".weight"], p[name + ".bias"], NORM_EPSILON)
+
+
+def attention(qkv):
+    B, T, _ = qkv.shape
+    q, k, v = (part.reshape(B, T, MODEL["heads"], -1).transpose(1, 2) for part in qkv.chunk(3, dim=-1))
+    scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    out = scores.masked_fill(future, -math.inf).softmax(dim=-1) @ v
+    return out.transpose(1, 2).reshape(B, T, -1)
+
+
+def loss(p, ids):
+    inputs, targets = ids[:, :-1], ids[:, 1:]
+    x = p["wte.weight"][inputs] + p["wpe.weight"][:inputs.shape[1]]
+    for layer in range(MODEL["layers"]):
+        h = f"h.{layer}."
+        x = x + linear(p, h + "attn.c_proj", attention(linear(p, h + "attn.c_attn", norm(p, h + "ln_1", x))))
+        wide = F.gelu(linear(p, h + "mlp.c_fc", norm(p, h + "ln_2", x)), approximate="tanh")
+        x = x + linear(p, h + "mlp.c_proj", wide)
+    logits = norm(p, "ln_f", x) @ p["wte.weight"].T
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def rate(step):
+    s = SCHEDULE
+    if step <= s["warmup"]:
+        return s["rate"] * step / s["warmup"]
+    done = (step - s["warmup"]) / (s["steps"] - s["warmup"])
+    return s["min_rate"] + (s["rate"] - s["min_rate"]) * 0.5 * (1 + math.cos(math.pi * done))
+
+
+def measures(tensors):
+    """[norm, product with the probe] per tensor; the probes' streams follow those of the weights."""
+    first = len(tensors)
+    return {name: [value.double().norm().item(), (value.double().flatten() @ units(first + i, value.numel())).item()]
+            for i, (name, value) in enumerate(tensors.items())}
+
+
+def train(dtype):
+    p = {name: value.to(dtype).requires_grad_() for name, value in initial_weights().items()}
+    groups = [{"params": [v for v in p.values() if v.dim() > 1], "weight_decay": OPTIMIZER["weight_decay"]},
+              {"params": [v for v in p.values() if v.dim() == 1], "weight_decay": 0.0}]
+    adamw = torch.optim.AdamW(groups, betas=(OPTIMIZER["beta1"], OPTIMIZER["beta2"]), eps=OPTIMIZER["epsilon"])
+    result = {"losses": [], "gradient_norms": [], "gradients": {}}
+    for step in range(1, SCHEDULE["steps"] + 1):
+        adamw.zero_grad()
+        value = loss(p, tokens(step))
+        value.backward()
+        total = math.sqrt(sum(v.grad.double().square().sum().item() for v in p.values()))
+        result["losses"].append(value.item())
+        result["gradient_norms"].append(total)
+        if step in (1, SCHEDULE["steps"]):
+            result["gradients"][str(step)] = measures({name: v.grad for name, v in p.items()})
+        # Not torch's clip_grad_norm_, which divides by the norm plus 1e-6.
+        for v in p.values():
+            v.grad *= min(1.0, OPTIMIZER["clip"] / total)
+        for group in adamw.param_groups:
+            group["lr"] = rate(step)
+        adamw.step()
+    result["weights"] = measures({name: v.detach() for name, v in p.items()})
+    return result
+
+
+def largest_errors(exact, rounded):
+    """What float32 alone costs PyTorch: relative to the value; of a probe, to the norm of its tensor."""
+    def relative(key):
+        return max(abs(a / b - 1) for a, b in zip(rounded[key], exact[key]))
+
+    def tensors(a, b):
+        return max(max(abs(a[n][0] - b[n][0]), abs(a[n][1] - b[n][1])) / b[n][0] for n in b)
+    gradients = {step: tensors(rounded["gradients"][step], exact["gradients"][step]) for step in exact["gradients"]}
+    return {"losses": relative("losses"), "gradient_norms": relative("gradient_norms"), "gradients": gradients,
+            "weights": tensors(rounded["weights"], exact["weights"])}
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    torch.set_num_threads(1)
+    exact, rounded = train(torch.float64), train(torch.float32)
+    clipped = [n > OPTIMIZER["clip"] for n in exact["gradient_norms"]]
+    assert any(clipped) and not all(clipped), exact["gradient_norms"]
+    result = {"made_by": "scripts/make_golden.py", "torch": torch.__version__, "python": platform.python_version(),
+              "float32_errors_of_torch": largest_errors(exact, rounded),
+              "model": MODEL, "batch": BATCH, "optimizer": OPTIMIZER, "schedule": SCHEDULE, **exact}
+    with open(sys.argv[1], "w") as file:
+        json.dump(result, file, indent=1)
+        file.write("\n")
+    print("losses", exact["losses"], "\nnorms", exact["gradient_norms"], "\nfloat32", result["float32_errors_of_torch"])
+
+
+if __name__ == "__main__":
+    main()
