@@ -13,6 +13,7 @@
 #include "benchmarks/harness.h"
 #include "cli/commands.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "report/console.h"
 #include "report/metrics.h"
 #include "train/observers.h"
@@ -22,13 +23,19 @@
 namespace quern::cli {
 namespace {
 
+// A setting that came by its own flag.
+struct FlagSetting {
+  std::string place;    // "--steps 500"
+  std::string setting;  // "train.steps=500"
+};
+
 struct Options {
   std::vector<std::string> data;
   std::string run;
   std::string preset = "tiny";
   std::string config_file;
   std::vector<std::string> settings;
-  std::vector<std::string> flags;   // settings too: "train.steps=500" for --steps 500
+  std::vector<FlagSetting> flags;
   std::optional<uint64_t> threads;  // does not change the result, so --resume takes it too
   bool resume = false;
   bool print_config = false;
@@ -72,7 +79,7 @@ train::RunConfig config_of(const Options& options) {
   train::RunConfig config = train::preset(options.preset);
   if (!options.config_file.empty()) train::apply_toml_file(config, options.config_file);
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
-  for (const std::string& setting : options.flags) train::apply_setting(config, setting);
+  for (const FlagSetting& flag : options.flags) train::apply_setting(config, flag.setting, flag.place);
   if (!options.data.empty()) config.data.paths = options.data;
   if (options.threads) config.train.threads = *options.threads;
   train::validate(config);
@@ -104,7 +111,6 @@ int run_train(const Options& options) {
   train::Observers observers{&console, &metrics};
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
-  std::signal(SIGXFSZ, SIG_IGN);  // a full quota is then an error that can be told
   const train::RunResult result = options.resume
                                       ? train::resume_run(options.run, observers, stop_requested, options.threads)
                                       : train::start_run(config, options.run, observers, stop_requested);
@@ -135,7 +141,8 @@ Command add_train(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   for (const Flag& flag : kFlags) {
     const auto add = [options, &flag](const std::string& value) {
-      options->flags.push_back(std::string(flag.setting) + "=" + value);
+      options->flags.push_back(
+          {fmt::format("{} {}", flag.name, in_quotes(value)), std::string(flag.setting) + "=" + value});
     };
     train->add_option_function<std::string>(flag.name, add, fmt::format("--set {}=VALUE", flag.setting))
         ->type_name("VALUE");

@@ -91,8 +91,9 @@ void apply_toml(RunConfig& config, std::string_view text, std::string_view file)
 // The same for a file of at most 1 MB.
 void apply_toml_file(RunConfig& config, const std::filesystem::path& path);
 
-// One "table.name=value", as after --set. Text needs no quotation marks; a list is ["a", "b"] or a single item.
-void apply_setting(RunConfig& config, std::string_view setting);
+// One "table.name=value", as after --set. Text needs no quotation marks; a list is ["a", "b"] or a single item. `place`
+// is for messages; empty: --set.
+void apply_setting(RunConfig& config, std::string_view setting, std::string_view place = {});
 
 // What no single field can tell: width a multiple of heads, and so on. Error names both fields.
 void validate(const RunConfig& config);

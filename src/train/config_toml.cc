@@ -211,6 +211,16 @@ std::string as_toml_value(const Field& field, std::string_view value) {
   return std::string(value);
 }
 
+// A value that is no TOML at all, such as a word where a number belongs, is of the wrong kind and not of the wrong
+// form: people who write --steps x do not know that TOML is in the play.
+toml::table parse_value(const Field& field, std::string_view value, std::string_view place) {
+  try {
+    return parse_toml("value = " + as_toml_value(field, value), {place, false});
+  } catch (const Error&) {
+    throw Error("[config] {}: {}: expected {}, found {}", place, field.path(), expected_text(field), in_quotes(value));
+  }
+}
+
 }  // namespace
 
 void apply_toml(RunConfig& config, std::string_view text, std::string_view file) {
@@ -236,8 +246,8 @@ void apply_toml_file(RunConfig& config, const std::filesystem::path& path) {
   apply_toml(config, read_file(path, kMaxBytes), path.native());
 }
 
-void apply_setting(RunConfig& config, std::string_view setting) {
-  const std::string shown = "--set " + in_quotes(setting);
+void apply_setting(RunConfig& config, std::string_view setting, std::string_view place) {
+  const std::string shown = place.empty() ? "--set " + in_quotes(setting) : std::string(place);
   const size_t equals = setting.find('=');
   if (equals == std::string_view::npos) throw Error("[config] {}: expected table.name=value, found no =", shown);
   const std::string_view path = setting.substr(0, equals);
@@ -248,11 +258,10 @@ void apply_setting(RunConfig& config, std::string_view setting) {
   if (field == nullptr && name.empty()) unknown_name("", table, shown);
   if (field == nullptr) unknown_name(table, name, shown);
 
-  const Source source{shown, false};
-  const std::string value = as_toml_value(*field, setting.substr(equals + 1));
-  const toml::table parsed = parse_toml("value = " + value, source);
+  const std::string_view value = setting.substr(equals + 1);
+  const toml::table parsed = parse_value(*field, value, shown);
   if (parsed.size() != 1) throw Error("[config] {}: expected one value, found more", shown);
-  set_field(config, *field, *parsed.get("value"), source);
+  set_field(config, *field, *parsed.get("value"), {shown, false});
 }
 
 std::string to_toml(const RunConfig& config) {

@@ -195,11 +195,16 @@ TEST(Setting, ErrorsNameExpectedAndFound) {
   EXPECT_HAS("expected table.name=value, found no =", set_message("train.steps"));
   EXPECT_HAS("found 'steps'; did you mean train.steps?", set_message("steps=5"));
   EXPECT_HAS("did you mean train.steps?", set_message("train.step=5"));
-  EXPECT_HAS("--set 'train.steps=many'", set_message("train.steps=many"));
+  EXPECT_HAS("--set 'train.steps=many': train.steps: expected a whole number from 0 to 1000000000, found 'many'",
+             set_message("train.steps=many"));
+  EXPECT_HAS("optimizer.rate: expected a number from 0 to 10, found ''", set_message("optimizer.rate="));
+  EXPECT_HAS("data.paths: expected a list of texts, as [\"a\", \"b\"], found '[a'", set_message("data.paths=[a"));
   EXPECT_HAS("train.steps: expected a whole number from 0 to 1000000000, found -1", set_message("train.steps=-1"));
   EXPECT_HAS("expected cosine, linear or constant, found 'x'", set_message("optimizer.schedule=x"));
   EXPECT_HAS("expected one value, found more", set_message("train.steps=5\nother=6"));
-  EXPECT_HAS("--set", set_message("train.steps="));
+  RunConfig config;
+  EXPECT_HAS("[config] --steps x: train.steps: expected",
+             message_of([&] { apply_setting(config, "train.steps=x", "--steps x"); }));
   EXPECT_HAS("--set", set_message("="));
 }
 
