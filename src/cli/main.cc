@@ -1,7 +1,10 @@
 // quern: the command line program. Parses, hands over to a command, turns every failure into one line.
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -96,8 +99,13 @@ int run(int argc, char** argv) {
 }  // namespace quern::cli
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error that can be told
   try {
     return quern::cli::run(argc, argv);
+  } catch (const std::filesystem::filesystem_error& error) {  // its own text has the path at the end, in brackets
+    return quern::cli::fail(fmt::format("[files] {}: {}", error.path1().native(), error.code().message()));
+  } catch (const std::bad_alloc&) {
+    return quern::cli::fail("[memory] not enough of it for this model, batch or text");
   } catch (const std::exception& error) {
     return quern::cli::fail(error.what());
   }
