@@ -30,15 +30,20 @@ void append(std::vector<Tensor>& tensors, std::span<const TensorRef> refs, std::
   }
 }
 
-Stamp write_tensors(const fs::path& path, std::span<const Tensor> tensors) {
-  FileWriter file(path);
+// The file of a checkpoint that is being written: where it is now, and the name that it will have.
+struct Place {
+  fs::path now, later;
+};
+
+Stamp write_tensors(const Place& place, std::span<const Tensor> tensors) {
+  FileWriter file(place.now, place.later);
   const Stamp stamp = safetensors::write(file, tensors, {{"format", "pt"}});  // transformers asks for this key
   file.close();
   return stamp;
 }
 
-Stamp write_text(const fs::path& path, std::string_view text) {
-  FileWriter file(path);
+Stamp write_text(const Place& place, std::string_view text) {
+  FileWriter file(place.now, place.later);
   file.write(text);
   file.close();
   Sha256 hash;
@@ -128,12 +133,12 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const State& state
 
   const fs::path path = folder / directory_name(state.step);
   AtomicDirectory directory(path);
-  const fs::path& to = directory.temporary();
+  const auto place = [&](const char* name) { return Place{directory.temporary() / name, path / name}; };
   StateFile file{state, {}};
-  file.files[kModel] = write_tensors(to / kModel, weights);
-  file.files[kOptimizer] = write_tensors(to / kOptimizer, moments);
-  file.files[kConfig] = write_text(to / kConfig, to_json(config));
-  write_text(to / kState, to_json(file));
+  file.files[kModel] = write_tensors(place(kModel), weights);
+  file.files[kOptimizer] = write_tensors(place(kOptimizer), moments);
+  file.files[kConfig] = write_text(place(kConfig), to_json(config));
+  write_text(place(kState), to_json(file));
   directory.commit();
   return path;
 }

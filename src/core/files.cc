@@ -78,9 +78,11 @@ bool in_use(const fs::path& leftover) {
 
 }  // namespace
 
-FileWriter::FileWriter(fs::path path)
-    : path_(std::move(path)), descriptor_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) fail(path_, "create", errno);
+FileWriter::FileWriter(fs::path path, fs::path shown)
+    : path_(std::move(path)),
+      shown_(shown.empty() ? path_ : std::move(shown)),
+      descriptor_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) fail(shown_, "create", errno);
   static_cast<void>(flock(descriptor_, LOCK_EX | LOCK_NB));  // for remove_leftovers()
 }
 
@@ -89,14 +91,12 @@ FileWriter::~FileWriter() {
 }
 
 void FileWriter::write(std::span<const std::byte> bytes) {
-  const size_t wanted = bytes.size();
   while (!bytes.empty()) {
     const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
       const int code = done < 0 ? errno : ENOSPC;
-      throw Error("[files] {}: cannot write: wanted {} bytes at {}, {} were written: {}", path_.native(), wanted,
-                  written_ - (wanted - bytes.size()), wanted - bytes.size(), reason(code));
+      throw Error("[files] {}: cannot write more than {} bytes: {}", shown_.native(), written_, reason(code));
     }
     bytes = bytes.subspan(static_cast<size_t>(done));
     written_ += static_cast<uint64_t>(done);
@@ -106,12 +106,12 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 void FileWriter::close() {
   // Space may be given out only now, so a full disk can show here too.
   if (fsync(descriptor_) != 0) {
-    throw Error("[files] {}: cannot have {} bytes kept by the disk: {}", path_.native(), written_, reason(errno));
+    throw Error("[files] {}: cannot have {} bytes kept by the disk: {}", shown_.native(), written_, reason(errno));
   }
-  if (::close(std::exchange(descriptor_, -1)) != 0) fail(path_, "close", errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) fail(shown_, "close", errno);
 }
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), writer_(temporary_beside(path_)) {}
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), writer_(temporary_beside(path_), path_) {}
 
 AtomicFile::~AtomicFile() {
   if (!committed_) unlink(writer_.path().c_str());
@@ -125,12 +125,12 @@ void AtomicFile::commit() {
 }
 
 AtomicDirectory::AtomicDirectory(fs::path path) : path_(std::move(path)), temporary_(temporary_beside(path_)) {
-  if (mkdir(temporary_.c_str(), 0777) != 0) fail(temporary_, "create", errno);
+  if (mkdir(temporary_.c_str(), 0777) != 0) fail(path_, "create", errno);
   descriptor_ = open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor_ < 0) {
     const int code = errno;
     rmdir(temporary_.c_str());
-    fail(temporary_, "open", code);
+    fail(path_, "open", code);
   }
   static_cast<void>(flock(descriptor_, LOCK_EX | LOCK_NB));
 }

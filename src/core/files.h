@@ -11,11 +11,12 @@
 namespace quern {
 
 // A new file that is written from front to back. Every failure is an Error that names the file, the bytes that were
-// wanted and what the system said. A write beyond RLIMIT_FSIZE is such a failure only where SIGXFSZ is ignored, as
+// written and what the system said. A write beyond RLIMIT_FSIZE is such a failure only where SIGXFSZ is ignored, as
 // programs that promise not to die from it must do.
 class FileWriter {
  public:
-  explicit FileWriter(std::filesystem::path path);  // Error when it exists already
+  // Error when it exists already. `shown` stands for the path in messages: for a file that is to have another name.
+  explicit FileWriter(std::filesystem::path path, std::filesystem::path shown = {});
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
   ~FileWriter();  // closes; without close() before it nothing is promised about the contents
@@ -31,6 +32,7 @@ class FileWriter {
 
  private:
   std::filesystem::path path_;
+  std::filesystem::path shown_;
   int descriptor_;
   uint64_t written_ = 0;
 };
