@@ -4,10 +4,11 @@
 
 #include <optional>
 
-#include "checkpoint/folder.h"
+#include "checkpoint/checkpoint.h"
 #include "cli/machine_json.h"
 #include "cli/warnings.h"
 #include "core/error.h"
+#include "train/load.h"
 #include "train/run.h"
 
 namespace quern::cli {
@@ -63,9 +64,7 @@ void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& ne
 void print_run_info(const std::string& folder, bool json) {
   const train::RunConfig config = train::read_config(folder);
   Warnings warnings;
-  const auto newest = checkpoint::find_newest_valid(
-      std::filesystem::path(folder) / "checkpoints",
-      [&](const std::string& reason) { warnings.on_warning("passed over " + reason); }, checkpoint::Parts::kWeights);
+  const auto newest = train::newest_checkpoint(folder, warnings, checkpoint::Parts::kWeights);
   if (!newest) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder);
   if (json) {
     fmt::print("{}\n", describe(folder, config, *newest).dump(2, ' ', false, Json::error_handler_t::replace));

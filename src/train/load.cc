@@ -7,12 +7,23 @@
 
 namespace quern::train {
 
+std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, Observer& observer,
+                                                        checkpoint::Parts parts) {
+  std::vector<std::string> reasons;
+  auto found = checkpoint::find_newest_valid(
+      folder / "checkpoints", [&](const std::string& reason) { reasons.push_back(reason); }, parts);
+  if (!found && !reasons.empty()) {
+    throw Error("[run] {}: expected a whole checkpoint, found {} damaged; the newest: {}", folder.string(),
+                reasons.size(), reasons.front());
+  }
+  for (const std::string& reason : reasons) observer.on_warning("passed over " + reason);
+  return found;
+}
+
 TrainedModel load_model(const std::filesystem::path& folder, Observer& observer) {
   TrainedModel trained;
   trained.config = read_config(folder);
-  const auto found = checkpoint::find_newest_valid(
-      folder / "checkpoints", [&](const std::string& reason) { observer.on_warning("passed over " + reason); },
-      checkpoint::Parts::kWeights);
+  const auto found = newest_checkpoint(folder, observer, checkpoint::Parts::kWeights);
   if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());
   const std::filesystem::path tokenizer = folder / "tokenizer.json";
   if (std::filesystem::exists(tokenizer)) trained.tokenizer = data::Tokenizer::load(tokenizer.string());

@@ -3,8 +3,9 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
-#include "checkpoint/state.h"
+#include "checkpoint/checkpoint.h"
 #include "data/tokenizer.h"
 #include "nn/gpt.h"
 #include "train/config.h"
@@ -19,8 +20,12 @@ struct TrainedModel {
   checkpoint::State state;
 };
 
-// The newest checkpoint of the run in `folder` that is whole; those passed over are warnings. Error when there is no
-// run or no checkpoint.
+// The newest checkpoint of the run in `folder` that is whole; those passed over are warnings. None when nothing was
+// saved yet. Error, and no warning, when there are checkpoints and none is whole.
+std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, Observer& observer,
+                                                        checkpoint::Parts parts);
+
+// The model of the newest whole checkpoint of the run in `folder`. Error when there is no run or no checkpoint.
 TrainedModel load_model(const std::filesystem::path& folder, Observer& observer);
 
 }  // namespace quern::train

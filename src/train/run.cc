@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "train/dataset.h"
+#include "train/load.h"
 #include "train/trainer.h"
 
 namespace quern::train {
@@ -46,7 +47,10 @@ class Session {
   }
 
   void write_files() {
-    fs::create_directories(folder_);
+    std::error_code code;
+    fs::create_directories(folder_, code);
+    if (code) throw Error("[run] {}: expected a folder that can be written: {}", folder_.string(), code.message());
+    remove_leftovers(folder_);
     if (dataset_.tokenizer != nullptr) dataset_.tokenizer->save((folder_ / kTokenizerFile).string());
     write_file(folder_ / kConfigFile, to_toml(config_));
   }
@@ -55,8 +59,8 @@ class Session {
 
   // From the newest whole checkpoint; false when there is none.
   bool load(Observer& observer) {
-    const auto found = checkpoint::find_newest_valid(
-        folder_ / kCheckpointFolder, [&](const std::string& reason) { observer.on_warning("passed over " + reason); });
+    remove_leftovers(folder_);
+    const auto found = newest_checkpoint(folder_, observer, checkpoint::Parts::kAll);
     if (!found) return false;
     found->load({weights_, m_, v_});
     state_ = found->state();
@@ -164,6 +168,10 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
                     const std::atomic<bool>& stop) {
   if (fs::exists(folder / kConfigFile)) {
     throw Error("[run] {}: holds a run already; go on with it (--resume) or choose another folder", folder.string());
+  }
+  if (!checkpoint::list_steps(folder / kCheckpointFolder).empty()) {
+    throw Error("[run] {}: expected an empty folder, found checkpoints without a {}; choose another folder",
+                folder.string(), kConfigFile);
   }
   validate(config);
   Session session(config, folder, {});
