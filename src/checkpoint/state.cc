@@ -1,6 +1,7 @@
 #include "checkpoint/state.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -54,6 +55,13 @@ class Fields {
   }
   std::optional<double> optional_real(const char* key) const {
     return at(key).is_null() ? std::nullopt : std::optional(real(key));
+  }
+  uint64_t hexadecimal(const char* key) const {
+    const std::string digits = text(key);
+    uint64_t value = 0;
+    const auto [stop, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+    if (digits.size() != 16 || stop != digits.data() + digits.size()) fail(key, "16 hexadecimal digits", digits);
+    return value;
   }
   std::string text(const char* key) const {
     const Json& value = at(key);
@@ -109,6 +117,7 @@ std::string to_json(const StateFile& file) {
                {"step", state.step},
                {"tokens", state.tokens},
                {"data_position", state.data_position},
+               {"data", {{"tokens", state.data_tokens}, {"hash", fmt::format("{:016x}", state.data_hash)}}},
                {"random", {{"generator", kGenerator}, {"seed", state.seed}, {"step", state.step}}},
                {"loss_scale", state.loss_scale},
                {"clean_steps", state.clean_steps},
@@ -134,6 +143,7 @@ StateFile parse_state(std::string_view text, std::string_view name) {
   if (const std::string generator = random.text("generator"); generator != kGenerator) {
     random.fail("generator", kGenerator, generator);
   }
+  const Fields data = fields.object("data");
   StateFile file;
   file.state = {.step = fields.whole("step"),
                 .tokens = fields.whole("tokens"),
@@ -143,7 +153,9 @@ StateFile parse_state(std::string_view text, std::string_view name) {
                 .clean_steps = fields.whole("clean_steps"),
                 .validation_loss = fields.optional_real("validation_loss"),
                 .best_validation_loss = fields.optional_real("best_validation_loss"),
-                .best_step = fields.whole("best_step")};
+                .best_step = fields.whole("best_step"),
+                .data_tokens = data.whole("tokens"),
+                .data_hash = data.hexadecimal("hash")};
   const Fields files = fields.object("files");
   for (const auto& [key, value] : fields.at("files").items()) {
     file.files.emplace(key, parse_stamp(files.object(key.c_str())));

@@ -23,6 +23,8 @@ struct State {
   std::optional<double> validation_loss;       // of these weights; none when not measured at this step
   std::optional<double> best_validation_loss;  // of the run so far
   uint64_t best_step = 0;                      // where that was
+  uint64_t data_tokens = 0;                    // all tokens of the run's data, held-out ones too
+  uint64_t data_hash = 0;                      // of them
 
   bool operator==(const State&) const = default;
 };

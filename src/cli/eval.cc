@@ -43,6 +43,7 @@ Text open_text(const Options& options, const train::TrainedModel& trained) {
   Text text;
   if (options.data.empty()) {
     text.dataset = train::open_dataset(trained.config, std::filesystem::path(options.run) / "tokenizer.json");
+    train::check_same_data(trained.config, text.dataset, trained.state);
     text.range = text.dataset.split.validation;
     if (text.range.size() == 0) {
       throw Error("eval: {} was trained with nothing held out; name a text to evaluate on", options.run);

@@ -131,7 +131,18 @@ Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file) {
         open_text(config, tokenizer_file, [&](const data::DocumentVisitor& visit) { corpus.for_each_document(visit); });
   }
   dataset.split = data::split_by_position(*dataset.stream, config.data.validation_fraction);
+  dataset.fingerprint = data::fingerprint(*dataset.stream);
   return dataset;
+}
+
+void check_same_data(const RunConfig& config, const Dataset& dataset, const checkpoint::State& state) {
+  const data::Fingerprint expected{state.data_tokens, state.data_hash}, &found = dataset.fingerprint;
+  if (found == expected) return;
+  const std::vector<std::string>& paths = config.data.paths;
+  throw Error(
+      "[data] {}: changed since the run was started: expected {} tokens with hash {:016x}, found {} with hash {:016x}",
+      paths.empty() ? "stories" : fmt::format("{}", fmt::join(paths, ", ")), expected.tokens, expected.hash,
+      found.tokens, found.hash);
 }
 
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,

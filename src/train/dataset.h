@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 
+#include "checkpoint/state.h"
 #include "data/batch_source.h"
+#include "data/fingerprint.h"
 #include "data/token_stream.h"
 #include "data/tokenizer.h"
 #include "train/config.h"
@@ -18,6 +20,7 @@ struct Dataset {
   std::unique_ptr<data::Tokenizer> tokenizer;  // null for token shards without a tokenizer.json beside them
   std::unique_ptr<data::TokenStream> stream;
   data::Split split;
+  data::Fingerprint fingerprint;
   uint32_t vocabulary = 0;
   double bytes_per_token = 0;   // of the text; 0 for token shards
   std::optional<double> floor;  // nats per token that no model can go below on average; known for stories only
@@ -28,6 +31,9 @@ struct Dataset {
 // the text; the caller saves it. Error for missing, empty or unreadable data, and for shards of which
 // neither a tokenizer.json beside them nor model.vocabulary says how many tokens there are.
 Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file);
+
+// Error when `dataset`, which `config` names, is not the one that the run had when it wrote `state`.
+void check_same_data(const RunConfig& config, const Dataset& dataset, const checkpoint::State& state);
 
 // A tokenizer made from text files, folders or JSON Lines. `vocabulary` is for bpe.
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,

@@ -63,6 +63,7 @@ class Session {
     const auto found = newest_checkpoint(folder_, observer, checkpoint::Parts::kAll);
     if (!found) return false;
     found->load({weights_, m_, v_});
+    check_same_run(found->state());
     state_ = found->state();
     saved_step_ = state_.step;
     trainer_.resume_after(state_.step);
@@ -93,6 +94,14 @@ class Session {
   }
 
  private:
+  void check_same_run(const checkpoint::State& state) const {
+    if (state.seed != config_.train.seed) {
+      throw Error("[run] {}: train.seed: expected {}, as in its checkpoint, found {}", (folder_ / kConfigFile).string(),
+                  state.seed, config_.train.seed);
+    }
+    check_same_data(config_, dataset_, state);
+  }
+
   // Validation and checkpoint where they are due. Validation changes nothing that training depends on.
   void after_step(Observer& observer) {
     const uint64_t step = trainer_.steps_done();
@@ -116,6 +125,8 @@ class Session {
   void save(Observer& observer) {
     state_.step = trainer_.steps_done();
     state_.seed = config_.train.seed;
+    state_.data_tokens = dataset_.fingerprint.tokens;
+    state_.data_hash = dataset_.fingerprint.hash;
     const uint64_t sequences = config_.train.batch * config_.train.accumulation;
     state_.data_position = state_.step * sequences;
     state_.tokens = state_.data_position * config_.model.context;

@@ -59,7 +59,9 @@ inline State state_at(uint64_t step) {
           .clean_steps = step % 1000,
           .validation_loss = 1.0 / 3.0 + 1.0 / static_cast<double>(step + 1),
           .best_validation_loss = 0.1,
-          .best_step = 3};
+          .best_step = 3,
+          .data_tokens = 1'000'000,
+          .data_hash = 0x0123456789ABCDEF * step};
 }
 
 inline constexpr HfConfig kToyConfig = {.layers = 3, .heads = 2, .width = 8, .context = 16, .vocabulary = 5};

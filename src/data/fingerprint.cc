@@ -1,0 +1,68 @@
+#include "data/fingerprint.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+namespace quern::data {
+namespace {
+
+constexpr uint64_t kPiece = 1024;
+constexpr uint64_t kPieces = 4096;
+
+// FNV-1a by words in eight lanes, because one lane would wait for its multiplication at every token.
+class Hash {
+ public:
+  // Pieces start at lane 0, so all but the last must be of a multiple of eight tokens.
+  void add(const int32_t* tokens, size_t count) {
+    size_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+      for (size_t lane = 0; lane < kLanes; ++lane) mix(lane, tokens[i + lane]);
+    }
+    for (size_t lane = 0; i + lane < count; ++lane) mix(lane, tokens[i + lane]);
+  }
+
+  uint64_t finish() const {
+    uint64_t hash = 0;
+    for (const uint64_t lane : lanes_) hash = scramble(hash ^ lane);
+    return hash;
+  }
+
+ private:
+  static constexpr size_t kLanes = 8;
+
+  void mix(size_t lane, int32_t token) {
+    lanes_[lane] = (lanes_[lane] ^ static_cast<uint32_t>(token)) * 0x00000100000001B3;  // the prime of FNV
+  }
+
+  // Multiplication carries changes upwards only; this (the end of MurmurHash3) brings them down again.
+  static uint64_t scramble(uint64_t h) {
+    h = (h ^ (h >> 33)) * 0xFF51AFD7ED558CCD;
+    h = (h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53;
+    return h ^ (h >> 33);
+  }
+
+  std::array<uint64_t, kLanes> lanes_ = {1, 2, 3, 4, 5, 6, 7, 8};
+};
+
+}  // namespace
+
+Fingerprint fingerprint(const TokenStream& stream) {
+  const uint64_t size = stream.size();
+  std::vector<int32_t> piece(kPiece);
+  Hash hash;
+  const auto add = [&](uint64_t position, uint64_t count) {
+    stream.copy(position, count, piece.data());
+    hash.add(piece.data(), count);
+  };
+  if (size <= kFingerprintWhole) {
+    for (uint64_t at = 0; at < size; at += kPiece) add(at, std::min(kPiece, size - at));
+  } else {
+    const uint64_t last = size - kPiece;
+    for (uint64_t i = 0; i <= kPieces; ++i) add(last / kPieces * i + last % kPieces * i / kPieces, kPiece);
+  }
+  return {size, hash.finish()};
+}
+
+}  // namespace quern::data
