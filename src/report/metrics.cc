@@ -1,7 +1,9 @@
 #include "report/metrics.h"
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "core/error.h"
@@ -40,11 +42,18 @@ void Metrics::on_step(const train::StepReport& report) {
                                   {"gradient_norm", report.gradient_norm},
                                   {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds}};
   if (!report.finite) entry["skipped"] = true;
-  file_ << entry.dump() << '\n' << std::flush;
+  write_line(entry.dump());
 }
 
 void Metrics::on_validation(uint64_t step, double loss) {
-  file_ << nlohmann::ordered_json({{"step", step}, {"validation_loss", loss}}).dump() << '\n' << std::flush;
+  write_line(nlohmann::ordered_json({{"step", step}, {"validation_loss", loss}}).dump());
+}
+
+void Metrics::write_line(const std::string& line) {
+  errno = 0;
+  if (file_ << line << '\n' << std::flush) return;
+  throw Error("[metrics] {}: cannot write a line of {} bytes: {}", path_.string(), line.size() + 1,
+              errno == 0 ? "unknown reason" : std::generic_category().message(errno));
 }
 
 }  // namespace quern::report
