@@ -117,6 +117,8 @@ int run_train(const Options& options) {
   console.finish();
   if (result.finished) {
     fmt::print("done: {} steps, in {}\n", result.step, options.run);
+  } else if (result.step == 0) {
+    fmt::print("stopped before the first step; start with `quern train --run {} --resume`\n", options.run);
   } else {
     fmt::print("stopped after step {} and saved; go on with `quern train --run {} --resume`\n", result.step,
                options.run);
@@ -137,15 +139,15 @@ Command add_train(CLI::App& app) {
   train->add_option("--config", options->config_file, "Settings in TOML, over those of the preset")->type_name("FILE");
   train->add_option("--set", options->settings, "One setting, over the others; may be repeated")
       ->type_name("TABLE.NAME=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);  // one value after each; the next word may be DATA
   for (const Flag& flag : kFlags) {
     const auto add = [options, &flag](const std::string& value) {
       options->flags.push_back(
           {fmt::format("{} {}", flag.name, in_quotes(value)), std::string(flag.setting) + "=" + value});
     };
     train->add_option_function<std::string>(flag.name, add, fmt::format("--set {}=VALUE", flag.setting))
-        ->type_name("VALUE");
+        ->type_name("VALUE")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   }
   train
       ->add_option("--threads", options->threads,
