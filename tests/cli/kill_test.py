@@ -1,0 +1,124 @@
+"""The promise about interruption: killed at any instant and resumed equals never killed.
+
+Runs that save after every second step, so that much of their time is saving, are killed with SIGKILL and resumed until
+they end: 20 times after a random time, 10 times when a certain file of a checkpoint has appeared. Each must end with the
+weights of the run that nobody killed, every step logged once, and nothing left lying about.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+import program
+from program import QUERN, SMALL
+
+RANDOM_KILLS = 20
+FILES = ("", "model.safetensors", "optimizer.safetensors", "config.json", "state.json")  # as they appear in a checkpoint
+AIMED_KILLS = 10
+STEPS = 300
+SETTINGS = (*SMALL, "--steps", STEPS, "--dropout", "0.1", "--set", "checkpoint.interval=2", "--set", "log.interval=1",
+            "--set", "train.validation_interval=50")
+
+
+class Kill(program.ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(1)
+        begin = time.monotonic()
+        self.train("whole", *SETTINGS)
+        self.duration = time.monotonic() - begin
+        self.expected = self.hash("whole")
+        self.during_save = 0
+        self.before_start = 0
+
+    def begin(self, run):
+        """Resumes the run, or starts it when it was killed before there was one."""
+        known = (self.folder / run / "config.toml").exists()
+        arguments = ("--resume",) if known else SETTINGS
+        return subprocess.Popen([QUERN, "train", *map(str, arguments), "--run", self.path(run)],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=program.environment())
+
+    def side_directory(self, run):
+        """The checkpoint that is being written, if one is."""
+        try:
+            with os.scandir(self.folder / run / "checkpoints") as entries:
+                return next((entry.path for entry in entries if entry.name.startswith(".tmp-step-")), None)
+        except FileNotFoundError:
+            return None
+
+    def wait_for_file(self, run, process, name):
+        """Until a checkpoint that is being written has this file, or the process ended."""
+        while process.poll() is None:
+            side = self.side_directory(run)
+            if side and os.path.exists(os.path.join(side, name)):
+                return
+
+    def kill(self, run, process):
+        process.send_signal(signal.SIGKILL)
+        error = process.stderr.read().decode()
+        process.stderr.close()
+        code = process.wait()
+        self.assertIn(code, (0, -signal.SIGKILL), error)
+        if code == 0:
+            return False
+        self.during_save += self.side_directory(run) is not None
+        self.before_start += not (self.folder / run / "config.toml").exists()
+        return True
+
+    def survive(self, name, kills, wait):
+        """Has `kills` kills happen, in as many runs one after the other as that takes; checks each at its end."""
+        runs = done = 0
+        while done < kills:
+            runs += 1
+            run = f"{name}-{runs}"
+            killed = True
+            while killed and done < kills:
+                process = self.begin(run)
+                wait(run, process)
+                killed = self.kill(run, process)
+                done += killed
+            self.check(run)
+        return runs
+
+    def check(self, run):
+        self.resume(run)
+        self.assertEqual(self.hash(run), self.expected)
+        self.assertEqual(self.info(run)["step"], STEPS)
+        entries = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([entry["step"] for entry in entries if "loss" in entry], list(range(1, STEPS + 1)))
+        whole = [json.loads(line) for line in (self.folder / "whole/metrics.jsonl").read_text().splitlines()]
+        self.assertEqual([entry.get("loss") for entry in entries], [entry.get("loss") for entry in whole])
+        self.assertEqual(self.names(run), self.names("whole"))
+        self.assertEqual(self.names(run + "/checkpoints"), self.names("whole/checkpoints"))
+
+    def names(self, folder):
+        return sorted(os.listdir(self.folder / folder))
+
+    def test_killed_runs_end_as_if_nothing_had_happened(self):
+        def after_a_time(_run, process):
+            try:  # a third of a run at most, so that one takes several
+                process.wait(self.random.uniform(0, self.duration / 3))
+            except subprocess.TimeoutExpired:
+                pass
+
+        def at_a_file(run, process):
+            # Some way into the run first, so that checkpoints of every age are there.
+            try:
+                process.wait(self.random.uniform(0, self.duration / 4))
+            except subprocess.TimeoutExpired:
+                self.wait_for_file(run, process, self.random.choice(FILES))
+
+        runs = self.survive("random", RANDOM_KILLS, after_a_time)
+        hit = self.during_save
+        runs += self.survive("aimed", AIMED_KILLS, at_a_file)
+        print(f"{RANDOM_KILLS + AIMED_KILLS} kills in {runs} runs of {self.duration:.2f} s: {self.during_save} during a "
+              f"save ({hit} of the {RANDOM_KILLS} at random), {self.before_start} before the run's config was written")
+        self.assertGreaterEqual(self.during_save, 3)
+
+
+if __name__ == "__main__":
+    program.main()
