@@ -175,6 +175,7 @@ std::unique_ptr<Tokenizer> read_bpe(const Node& root, std::string_view place) {
   const Node model = root["model"];
   Vocabulary vocabulary(model["vocab"]);
   BpeModel parts{.tokens = {}, .merges = {}, .added = read_added(root["added_tokens"], vocabulary)};
+  if (model["merges"].is_null()) model["merges"].expected("an array");  // without them, other ids for the same text
   parts.merges = read_merges(model["merges"], vocabulary);
   parts.tokens = vocabulary.keys();
   std::vector<bool> is_added(parts.tokens.size());

@@ -110,6 +110,7 @@ TEST(TokenizerJson, NamesWhatDoesNotFit) {
             "[tokenizer] t.json: model: vocab[\"he\"]: expected an id, a whole number below 2^31, found -1");
   EXPECT_EQ(with(R"("he":257)", R"("h e":257)"),
             "[tokenizer] t.json: model: merges[0]: expected tokens of the vocabulary, found \"he\"");
+  EXPECT_EQ(with(R"("merges")", R"("verges")"), "[tokenizer] t.json: model: merges: expected an array, found nothing");
   EXPECT_EQ(with(R"("h e")", R"("h  e")"), "[tokenizer] t.json: model: merges[0]: expected two tokens, found \"h  e\"");
   EXPECT_EQ(with(R"("h e")", R"(["h"])"), "[tokenizer] t.json: model: merges[0]: expected two tokens, found an array");
   EXPECT_EQ(with(R"("h e")", R"("Ġ t")"), "[tokenizer] t.json: merge 1 is merge 0 again");
