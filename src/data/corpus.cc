@@ -85,16 +85,16 @@ void Corpus::add_folder(const fs::path& folder) {
   }
 }
 
-void Corpus::for_each_document(const DocumentVisitor& visit) const {
+void Corpus::for_each_document(const Visitor& visit) const {
   for (const File& file : files_) {
     const MappedFile mapped(file.path);
     mapped.expect_sequential();
     if (file.kind == Kind::kText) {
-      if (!mapped.text().empty()) visit(mapped.text());
+      if (!mapped.text().empty()) visit(mapped.text(), file.path);
       continue;
     }
-    for_each_json_line(mapped.text(), file.path.string(), [&visit](std::string_view text) {
-      if (!text.empty()) visit(text);
+    for_each_json_line(mapped.text(), file.path.string(), [&](std::string_view text) {
+      if (!text.empty()) visit(text, file.path);
     });
   }
 }

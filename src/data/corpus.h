@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/json_lines.h"
@@ -27,10 +29,13 @@ class Corpus {
   // when all files together are empty.
   explicit Corpus(const std::vector<std::filesystem::path>& paths);
 
+  // A document, valid during the call, and the file that it is from.
+  using Visitor = std::function<void(std::string_view document, const std::filesystem::path& file)>;
+
   // Visits every document in order: a text file whole, as a view of the mapped file; a line of JSON Lines after the
   // other. One file is mapped at a time, so nothing of the corpus is held after it was visited. Empty files and empty
   // documents are passed over.
-  void for_each_document(const DocumentVisitor& visit) const;
+  void for_each_document(const Visitor& visit) const;
 
   const std::vector<File>& files() const { return files_; }
   uint64_t bytes() const { return bytes_; }              // of the files, JSON included

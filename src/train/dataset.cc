@@ -19,21 +19,42 @@ namespace {
 namespace fs = std::filesystem;
 
 // Visits every document of the text, as often as it is called.
-using ForEachDocument = std::function<void(const data::DocumentVisitor&)>;
+using ForEachDocument = std::function<void(const data::Corpus::Visitor&)>;
 
-std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
+// What is wrong with a piece of a document, with the file and, where the document is cut into pieces, the piece. Such
+// an Error comes from a tokenizer, which knows neither.
+[[noreturn]] void throw_in_file(const Error& error, const fs::path& file, size_t begin) {
+  if (begin == 0) throw Error("[data] {}: {}", file.string(), error.what());
+  throw Error("[data] {}: after byte {}: {}", file.string(), begin, error.what());
+}
+
+void check_any_text(uint64_t bytes, std::string_view name) {
+  if (bytes == 0) throw Error("[data] {}: expected text, found only empty documents", name);
+}
+
+std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary, std::string_view name,
                                                  const ForEachDocument& for_each) {
   switch (kind) {
     case TokenizerKind::kByte:
       return std::make_unique<data::ByteTokenizer>();
     case TokenizerKind::kChar: {
       data::CharTokenizerBuilder builder;
-      for_each([&](std::string_view text) { builder.add(text, "[data] text"); });
-      return builder.build("[data] text");
+      uint64_t bytes = 0;
+      for_each([&](std::string_view text, const fs::path& file) {
+        bytes += text.size();
+        builder.add(text, file.string());
+      });
+      check_any_text(bytes, name);
+      return builder.build(name);
     }
     case TokenizerKind::kBpe: {
       data::BpeTrainer trainer;
-      for_each([&](std::string_view text) { trainer.add(text); });
+      uint64_t bytes = 0;
+      for_each([&](std::string_view text, const fs::path&) {
+        bytes += text.size();
+        trainer.add(text);
+      });
+      check_any_text(bytes, name);
       data::BpeTrainerOptions options;
       options.vocabulary_size = static_cast<int32_t>(vocabulary);
       return trainer.train(options);
@@ -42,16 +63,22 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
   throw Error("[data] tokenizer: expected byte, char or bpe");
 }
 
-std::unique_ptr<data::TokenBuffer> fill_buffer(const data::Tokenizer& tokenizer, const ForEachDocument& for_each,
-                                               uint64_t* bytes) {
+std::unique_ptr<data::TokenBuffer> fill_buffer(const data::Tokenizer& tokenizer, std::string_view name,
+                                               const ForEachDocument& for_each, uint64_t* bytes) {
   auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(tokenizer.vocabulary_size()));
   const std::optional<int32_t> end = tokenizer.end_of_text();
-  const data::Encode encode = [&](std::string_view text, std::vector<int32_t>& ids) { tokenizer.encode_to(text, ids); };
-  for_each([&](std::string_view text) {
+  for_each([&](std::string_view text, const fs::path& file) {
     *bytes += text.size();
-    buffer->append_text(text, encode);
+    buffer->append_text(text, [&](std::string_view piece, std::vector<int32_t>& ids) {
+      try {
+        tokenizer.encode_to(piece, ids);
+      } catch (const Error& error) {
+        throw_in_file(error, file, static_cast<size_t>(piece.data() - text.data()));
+      }
+    });
     if (end) buffer->append({&*end, 1});
   });
+  check_any_text(*bytes, name);
   return buffer;
 }
 
@@ -68,18 +95,25 @@ fs::path tokenizer_of_shards(const fs::path& shards, const fs::path& of_run) {
   return fs::exists(beside) ? beside : fs::path();
 }
 
+std::string data_name(const RunConfig& config) {
+  return config.data.paths.empty() ? "stories" : fmt::format("{}", fmt::join(config.data.paths, ", "));
+}
+
 // model.vocabulary where it is set, else the tokenizer's.
 uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer) {
   const auto size = static_cast<uint32_t>(tokenizer.vocabulary_size());
   if (config.model.vocabulary == 0) return size;
   if (config.model.vocabulary < size) {
-    throw Error("[data] model.vocabulary: expected at least {}, the tokenizer's, found {}", size,
+    throw Error("[data] {}: model.vocabulary: expected at least {}, the tokenizer's, found {}", data_name(config), size,
                 config.model.vocabulary);
   }
   return static_cast<uint32_t>(config.model.vocabulary);
 }
 
 Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths, const fs::path& tokenizer_file) {
+  for (const fs::path& path : paths) {
+    if (!fs::exists(path)) throw Error("[data] {}: expected a file or folder, found nothing", path.string());
+  }
   Dataset dataset;
   dataset.vocabulary = static_cast<uint32_t>(config.model.vocabulary);
   if (const fs::path file = tokenizer_of_shards(paths[0], tokenizer_file); !file.empty()) {
@@ -100,9 +134,9 @@ Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const
   Dataset dataset;
   dataset.tokenizer = fs::exists(tokenizer_file)
                           ? data::Tokenizer::load(tokenizer_file.string())
-                          : learn_tokenizer(config.data.tokenizer, config.data.vocabulary, for_each);
+                          : learn_tokenizer(config.data.tokenizer, config.data.vocabulary, data_name(config), for_each);
   uint64_t bytes = 0;
-  dataset.stream = fill_buffer(*dataset.tokenizer, for_each, &bytes);
+  dataset.stream = fill_buffer(*dataset.tokenizer, data_name(config), for_each, &bytes);
   dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
   dataset.bytes_per_token =
       static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, dataset.stream->size()));
@@ -111,7 +145,8 @@ Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const
 
 Dataset open_stories(const RunConfig& config, const fs::path& tokenizer_file) {
   const std::string text = data::stories_text(config.train.seed, config.data.stories_bytes);
-  Dataset dataset = open_text(config, tokenizer_file, [&](const data::DocumentVisitor& visit) { visit(text); });
+  Dataset dataset =
+      open_text(config, tokenizer_file, [&](const data::Corpus::Visitor& visit) { visit(text, "stories"); });
   dataset.floor = data::stories_entropy().nats_per_byte * dataset.bytes_per_token;
   return dataset;
 }
@@ -128,28 +163,36 @@ Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file) {
   } else {
     const data::Corpus corpus(paths);
     dataset =
-        open_text(config, tokenizer_file, [&](const data::DocumentVisitor& visit) { corpus.for_each_document(visit); });
+        open_text(config, tokenizer_file, [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
   }
   dataset.split = data::split_by_position(*dataset.stream, config.data.validation_fraction);
+  check_length(data_name(config), "text to learn from", dataset.split.train, config.model.context);
+  if (config.data.validation_fraction > 0) {
+    check_length(data_name(config), "held-out text", dataset.split.validation, config.model.context);
+  }
   dataset.fingerprint = data::fingerprint(*dataset.stream);
   return dataset;
+}
+
+void check_length(std::string_view name, std::string_view part, const data::TokenRange& range, uint64_t context) {
+  if (range.size() > context) return;
+  throw Error("[data] {}: {}: expected at least {} tokens (a context of {} and the one after it), found {}", name, part,
+              context + 1, context, range.size());
 }
 
 void check_same_data(const RunConfig& config, const Dataset& dataset, const checkpoint::State& state) {
   const data::Fingerprint expected{state.data_tokens, state.data_hash}, &found = dataset.fingerprint;
   if (found == expected) return;
-  const std::vector<std::string>& paths = config.data.paths;
   throw Error(
       "[data] {}: changed since the run was started: expected {} tokens with hash {:016x}, found {} with hash {:016x}",
-      paths.empty() ? "stories" : fmt::format("{}", fmt::join(paths, ", ")), expected.tokens, expected.hash,
-      found.tokens, found.hash);
+      data_name(config), expected.tokens, expected.hash, found.tokens, found.hash);
 }
 
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
                                                  const std::vector<fs::path>& paths) {
   const data::Corpus corpus(paths);
-  return learn_tokenizer(kind, vocabulary,
-                         [&](const data::DocumentVisitor& visit) { corpus.for_each_document(visit); });
+  return learn_tokenizer(kind, vocabulary, paths.front().string(),
+                         [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
 }
 
 std::unique_ptr<data::TokenStream> tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths,
@@ -157,7 +200,8 @@ std::unique_ptr<data::TokenStream> tokenise(const data::Tokenizer& tokenizer, co
   const data::Corpus corpus(paths);
   *bytes = 0;
   return fill_buffer(
-      tokenizer, [&](const data::DocumentVisitor& visit) { corpus.for_each_document(visit); }, bytes);
+      tokenizer, paths.front().string(), [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); },
+      bytes);
 }
 
 }  // namespace quern::train

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "checkpoint/state.h"
 #include "data/batch_source.h"
@@ -29,11 +31,15 @@ struct Dataset {
 // Reads what config.data names: text files, folders, JSON Lines, or token shards (.bin files, or folders with nothing
 // else); stories when it names nothing. The tokenizer is loaded from `tokenizer_file` if that exists, else made from
 // the text; the caller saves it. Error for missing, empty or unreadable data, and for shards of which
-// neither a tokenizer.json beside them nor model.vocabulary says how many tokens there are.
+// neither a tokenizer.json beside them nor model.vocabulary says how many tokens there are, and for less
+// than a sequence in either part of the split.
 Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file);
 
 // Error when `dataset`, which `config` names, is not the one that the run had when it wrote `state`.
 void check_same_data(const RunConfig& config, const Dataset& dataset, const checkpoint::State& state);
+
+// Error when `range`, that part of the data `name`, is too short for a single sequence.
+void check_length(std::string_view name, std::string_view part, const data::TokenRange& range, uint64_t context);
 
 // A tokenizer made from text files, folders or JSON Lines. `vocabulary` is for bpe.
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,

@@ -15,7 +15,7 @@ using Texts = std::vector<std::string>;
 
 Texts documents(const Corpus& corpus) {
   Texts texts;
-  corpus.for_each_document([&texts](std::string_view text) { texts.emplace_back(text); });
+  corpus.for_each_document([&texts](std::string_view text, const std::filesystem::path&) { texts.emplace_back(text); });
   return texts;
 }
 
