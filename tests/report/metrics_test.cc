@@ -1,0 +1,151 @@
+#include "report/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "support/child_process.h"
+#include "support/mutation.h"
+#include "support/temporary_folder.h"
+
+namespace quern::report {
+namespace {
+
+using Json = nlohmann::json;
+
+class MetricsTest : public ::testing::Test {
+ protected:
+  static train::StepReport step(uint64_t number, bool finite = true) {
+    return {.step = number,
+            .loss = 3.0 / static_cast<double>(number),
+            .rate = 1e-3,
+            .gradient_norm = finite ? 1.5 : INFINITY,
+            .finite = finite,
+            .tokens = 1000,
+            .seconds = 0.5};
+  }
+
+  // Steps first ... last, with a validation at every fourth, as one process of a run would do them.
+  void run(uint64_t first, uint64_t last, uint64_t interval = 1) {
+    Metrics metrics(file_, interval);
+    metrics.on_start({.first_step = first, .steps = last, .floor = {}});
+    for (uint64_t i = first; i <= last; ++i) {
+      metrics.on_step(step(i));
+      if (i % 4 == 0) metrics.on_validation(i, 2.0);
+    }
+  }
+  std::string text() const { return read_file(file_, 1 << 20); }
+  std::vector<Json> lines() const {
+    std::vector<Json> lines;
+    std::istringstream stream(text());
+    for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
+    return lines;
+  }
+
+  test::TemporaryFolder folder_;
+  std::filesystem::path file_ = folder_ / "metrics.jsonl";
+};
+
+TEST_F(MetricsTest, ALinePerLoggedStepAndPerValidation) {
+  run(1, 8, 3);
+  const std::vector<Json> found = lines();
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0], Json::parse(R"({"step":3,"loss":1.0,"rate":0.001,"gradient_norm":1.5,"tokens_per_s":2000.0})"));
+  EXPECT_EQ(found[1], Json::parse(R"({"step":4,"validation_loss":2.0})"));
+  EXPECT_EQ(found[2]["step"], 6);
+  EXPECT_EQ(found[3]["step"], 8);
+}
+
+TEST_F(MetricsTest, ASkippedUpdateIsLoggedAtAnyStep) {
+  Metrics metrics(file_, 10);
+  metrics.on_start({.first_step = 1, .steps = 20, .floor = {}});
+  metrics.on_step(step(7, false));
+  const std::vector<Json> found = lines();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0]["skipped"], true);
+  EXPECT_TRUE(found[0]["gradient_norm"].is_null());  // JSON has no infinity
+}
+
+TEST_F(MetricsTest, EveryLineIsThereAtOnce) {
+  Metrics metrics(file_, 1);
+  metrics.on_start({.first_step = 1, .steps = 20, .floor = {}});
+  metrics.on_step(step(1));
+  EXPECT_EQ(lines().size(), 1u);  // a process that is killed now has lost nothing
+}
+
+TEST_F(MetricsTest, AResumedRunDropsTheStepsThatItDoesAgain) {
+  run(1, 20);
+  const std::string whole = text();
+  run(9, 20);
+  EXPECT_EQ(text(), whole);
+  run(21, 20);  // nothing to do
+  EXPECT_EQ(text(), whole);
+  run(1, 20);
+  EXPECT_EQ(text(), whole);
+}
+
+// At every byte at which a kill can have cut the file.
+TEST_F(MetricsTest, ALastLineThatWasCutShortIsDropped) {
+  run(1, 6);
+  const std::string whole = text();
+  run(1, 4);
+  const std::string first_four = text();
+  for (size_t length = first_four.size(); length <= whole.size(); ++length) {
+    write_file(file_, whole.substr(0, length));
+    run(5, 6);
+    ASSERT_EQ(text(), whole) << length;
+  }
+}
+
+// What a resumed run keeps are whole lines of earlier steps, whatever happened to the file.
+TEST_F(MetricsTest, SurvivesTenThousandDamagedFiles) {
+  run(1, 6);
+  test::Mutator mutator({text()},
+                        {"{", "}", "[", "\n", "\n\n", "\"step\":", "-1", "1e999", "18446744073709551616", "null",
+                         "\xff", "{\"step\":3}", "{\"step\":\"3\"}", "[3]", "\r"},
+                        3);
+  size_t kept = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    std::ofstream(file_, std::ios::binary | std::ios::trunc) << mutator.next();
+    Metrics(file_, 1).on_start({.first_step = 5, .steps = 6, .floor = {}});
+    for (const Json& line : lines()) {
+      ASSERT_LT(line.at("step").get<uint64_t>(), 5u);
+      ++kept;
+    }
+  }
+  EXPECT_GT(kept, 20'000u);
+  std::ofstream(file_, std::ios::trunc) << std::string(1'000'000, '[') << "\n"
+                                        << std::string(1'000'000, '[') << std::string(1'000'000, ']');
+  Metrics(file_, 1).on_start({.first_step = 5, .steps = 6, .floor = {}});
+  EXPECT_EQ(text(), "");
+}
+
+TEST_F(MetricsTest, AFileThatCannotGrowIsAnError) {
+  const int code = test::run_in_child([&] {
+    test::limit_file_size(1000);
+    try {
+      run(1, 100);
+    } catch (const Error& error) {
+      const std::string message = error.what();
+      const bool named = message.find("metrics.jsonl: cannot write") != std::string::npos &&
+                         message.find("File too large") != std::string::npos;
+      if (!named) std::fprintf(stderr, "%s\n", message.c_str());
+      return named ? 0 : 1;
+    }
+    return 2;
+  });
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(MetricsTest, AMissingFolderIsAnError) {
+  Metrics metrics(folder_ / "none/metrics.jsonl", 1);
+  EXPECT_THROW(metrics.on_start({.first_step = 1, .steps = 1, .floor = {}}), Error);
+}
+
+}  // namespace
+}  // namespace quern::report
