@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#include "core/aligned_buffer.h"
+#include "data/batch_source.h"
+#include "data/token_buffer.h"
+#include "nn/gpt.h"
+#include "support/allocations.h"
+#include "train/trainer.h"
+
+namespace quern::train {
+namespace {
+
+template <typename Body>
+size_t allocations_of(const Body& body) {
+  const size_t before = test::allocation_count.load();
+  body();
+  return test::allocation_count.load() - before;
+}
+
+// The test below could not fail otherwise.
+TEST(Allocations, AreSeenHoweverTheyAreMade) {
+  if (!test::kCountsAllocations) GTEST_SKIP() << "not with this C library";
+  void* volatile memory = nullptr;  // the compiler may leave out what nobody looks at
+  EXPECT_EQ(allocations_of([] {}), 0u);
+  EXPECT_GE(allocations_of([&] { memory = std::malloc(5); }), 1u);
+  EXPECT_GE(allocations_of([&] { memory = std::realloc(memory, 5000); }), 1u);
+  std::free(memory);
+  EXPECT_GE(allocations_of([&] { memory = ::operator new(5); }), 1u);
+  ::operator delete(memory);
+  EXPECT_GE(allocations_of([&] { memory = AlignedBuffer<float>(100).data(); }), 1u);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_GE(allocations_of([&] { memory = AlignedBuffer<float>(10'000'000).data(); }), 1u);  // by mmap
+#endif
+  std::atomic<bool> go{false};
+  std::thread other([&] {
+    go.wait(false);
+    memory = std::malloc(5);
+    std::free(memory);
+  });
+  EXPECT_GE(allocations_of([&] {
+              go = true;
+              go.notify_all();
+              other.join();
+            }),
+            1u);
+}
+
+// For one micro-batch a step and for many, with every worker that there can be.
+TEST(Trainer, AWarmStepAllocatesNothing) {
+  if (!test::kCountsAllocations) GTEST_SKIP() << "not with this C library";
+  data::TokenBuffer tokens(61);
+  for (int32_t i = 0; i < 5000; ++i) {
+    const int32_t token = i * i % 61;
+    tokens.append({&token, 1});
+  }
+  for (const uint64_t threads : {1, 2, 0}) {
+    for (const uint64_t batch : {1, 24}) {
+      RunConfig config;
+      config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = 61, .dropout = 0.1};
+      config.train.batch = batch;
+      config.train.accumulation = 2;
+      config.train.threads = threads;
+      const data::TrainingBatches batches(
+          {&tokens, 0, tokens.size()},
+          {.seed = 1, .context = 32, .sequences_per_step = 2 * static_cast<uint32_t>(batch)});
+      Gpt model(model_config(config, 61), worth_packing(config));
+      model.initialise(1);
+      Trainer trainer(config, model, batches);
+      for (int i = 0; i < 12; ++i) trainer.step();  // so that every worker had its turn
+      EXPECT_EQ(allocations_of([&] {
+                  for (int i = 0; i < 6; ++i) trainer.step();
+                }),
+                0u)
+          << threads << " threads, batch " << batch;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace quern::train
