@@ -193,15 +193,20 @@ TEST(State, NoFlippedBitIsBelieved) {
   }
 }
 
+// The same object with a checksum that is right for it.
+std::string resealed(nlohmann::json json) {
+  json.erase("checksum");
+  const std::string text = json.dump();
+  json["checksum"] = sha256_hex(std::as_bytes(std::span(text)));
+  return json.dump();
+}
+
 // Fields are checked even when the checksum is right: it can be computed by anyone.
 TEST(State, FieldsAreChecked) {
   const auto message_with = [](const char* pointer, const nlohmann::json& value) {
     auto json = nlohmann::json::parse(to_json(StateFile{state_at(12), {{"model.safetensors", {1, {}}}}}));
     json[nlohmann::json::json_pointer(pointer)] = value;
-    json.erase("checksum");
-    const std::string text = json.dump();
-    json["checksum"] = sha256_hex(std::as_bytes(std::span(text)));
-    return message_of([&] { parse_state(json.dump(), "state.json"); });
+    return message_of([&] { parse_state(resealed(json), "state.json"); });
   };
   EXPECT_EQ(message_with("/tokens", 5), "no error");
   EXPECT_TRUE(contains(message_with("/version", 2), "expected version 1, found 2"));
@@ -211,6 +216,11 @@ TEST(State, FieldsAreChecked) {
   EXPECT_TRUE(contains(message_with("/random/generator", "mt"), "expected philox4x32-10"));
   EXPECT_TRUE(contains(message_with("/files", 1), "files.: expected an object"));
   EXPECT_TRUE(contains(message_with("/files/model.safetensors/sha256", "xyz"), "expected 64 hexadecimal digits"));
+  EXPECT_TRUE(contains(message_with("/data/tokens", 1.5), "data.tokens: expected a whole number from 0, found '1.5'"));
+  for (const char* hash :
+       {"", "0123", "0123456789abcdeg", "-123456789abcdef", "0x23456789abcdef", "00123456789abcdef"}) {
+    EXPECT_TRUE(contains(message_with("/data/hash", hash), "data.hash: expected 16 hexadecimal digits")) << hash;
+  }
 }
 
 TEST(State, SurvivesTwentyThousandDamagedFiles) {
@@ -225,6 +235,32 @@ TEST(State, SurvivesTwentyThousandDamagedFiles) {
   }
   EXPECT_THROW(parse_state(std::string(1'000'000, '['), "deep"), Error);
   EXPECT_THROW(parse_state(std::string(1'000'000, '[') + std::string(1'000'000, ']'), "deep"), Error);
+}
+
+// The checksum turns nearly every damage away before a field is read; here the damaged object gets one that is right.
+// What is accepted prints as something that reads the same again.
+TEST(State, SurvivesTenThousandDamagedFilesWithTheRightChecksum) {
+  test::Mutator mutator(
+      {nlohmann::json::parse(to_json(StateFile{state_at(12), {{"model.safetensors", {12345, {1, 2, 3}}}}})).dump()},
+      {"0", "9", "null", "-1", "1e308", "1.5", "\"x\"", "[]", "{}", "true", "\"step\":", "18446744073709551615"}, 5);
+  size_t accepted = 0, refused = 0;
+  for (int i = 0; i < 400'000 && accepted + refused < 10'000; ++i) {
+    const auto json = nlohmann::json::parse(mutator.next(), nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) continue;
+    try {
+      const StateFile file = parse_state(resealed(json), "mutated");
+      ++accepted;
+      const StateFile again = parse_state(to_json(file), "printed");
+      ASSERT_EQ(again.state, file.state);
+      ASSERT_EQ(again.files, file.files);
+    } catch (const Error& error) {
+      ++refused;
+      ASSERT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos) << error.what();
+    }
+  }
+  EXPECT_EQ(accepted + refused, 10'000u);
+  EXPECT_GT(accepted, 1000u);
+  EXPECT_GT(refused, 1000u);
 }
 
 TEST(WeightsHash, DependsOnNamesOrderNotOnTheCallers) {
