@@ -85,7 +85,9 @@ class Kill(program.ProgramTest):
         return runs
 
     def check(self, run):
-        self.resume(run)
+        process = self.begin(run)  # the last kill may have come before there was a run to resume
+        error = process.communicate(timeout=program.TIMEOUT)[1]
+        self.assertEqual((process.returncode, error), (0, b""))
         self.assertEqual(self.hash(run), self.expected)
         self.assertEqual(self.info(run)["step"], STEPS)
         entries = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
