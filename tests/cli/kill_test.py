@@ -28,12 +28,20 @@ class Kill(program.ProgramTest):
     def setUp(self):
         super().setUp()
         self.random = random.Random(1)
-        begin = time.monotonic()
-        self.train("whole", *SETTINGS)
-        self.duration = time.monotonic() - begin
+        self.to_start = self.time_of("empty", *SETTINGS, "--steps", "0")
+        self.duration = self.time_of("whole", *SETTINGS)
         self.expected = self.hash("whole")
         self.during_save = 0
         self.before_start = 0
+
+    def time_of(self, run, *arguments):
+        begin = time.monotonic()
+        self.train(run, *arguments)
+        return time.monotonic() - begin
+
+    def a_while(self):
+        """From nothing to a quarter of the training, so that a run takes several kills before it ends."""
+        return self.random.uniform(0, self.to_start + max(0, self.duration - self.to_start) / 4)
 
     def begin(self, run):
         """Resumes the run, or starts it when it was killed before there was one."""
@@ -56,6 +64,7 @@ class Kill(program.ProgramTest):
             side = self.side_directory(run)
             if side and os.path.exists(os.path.join(side, name)):
                 return
+            time.sleep(5e-5)  # saving takes about a millisecond; a loop without a rest would take the core from it
 
     def kill(self, run, process):
         process.send_signal(signal.SIGKILL)
@@ -102,15 +111,14 @@ class Kill(program.ProgramTest):
 
     def test_killed_runs_end_as_if_nothing_had_happened(self):
         def after_a_time(_run, process):
-            try:  # a third of a run at most, so that one takes several
-                process.wait(self.random.uniform(0, self.duration / 3))
+            try:
+                process.wait(self.a_while())
             except subprocess.TimeoutExpired:
                 pass
 
         def at_a_file(run, process):
-            # Some way into the run first, so that checkpoints of every age are there.
             try:
-                process.wait(self.random.uniform(0, self.duration / 4))
+                process.wait(self.a_while())
             except subprocess.TimeoutExpired:
                 self.wait_for_file(run, process, self.random.choice(FILES))
 
