@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdint>
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -23,8 +24,9 @@ namespace {
 // the panels of B with, 8 x 768 x 4 = 24 KiB, still fit L1.
 constexpr size_t kMaxDepth = 768;
 
-// Tiles of rows whose A is packed together, so that whole cache lines of A^T are read.
-constexpr size_t kGroupRows = 8 * kTileRows;
+// Rows whose A is packed together, so that whole cache lines of A^T are read: 6 tiles of 8 rows, 8 tiles of 6.
+constexpr size_t kGroupRows = 48;
+static_assert(kGroupRows % kTileRows == 0);
 
 constexpr size_t kScratchA = kGroupRows * kMaxDepth;
 constexpr size_t kScratchB = kGemmScratch - kScratchA;
@@ -44,17 +46,19 @@ struct GroupA {
   size_t tile_stride;  // floats from one tile's rows to the next tile's
 };
 
-// Rows i ... i + rows and columns k ... k + K of A. Row-major fp32 is read in place; A^T is packed, because its rows
-// lie far apart; 16-bit numbers are widened.
-GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float* scratch) {
-  if (g.layout == Layout::kTN) {
-    PackStraight<kTileRows>(g.a, k, i, K, rows, scratch, kTileRows * K);
-    return {ALayout::kPanel, scratch, kTileRows, kTileRows * K};
-  }
-  if (g.a.type == DType::kF32) {
+// Row-major fp32 is read in place; A^T is packed, because its rows lie far apart; 16-bit numbers are widened.
+bool IsCopied(const Gemm& g) { return g.layout == Layout::kTN || g.a.type != DType::kF32; }
+
+// Rows i ... i + rows and columns k ... k + K of A; in scratch already if `kept`.
+GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float* scratch, bool kept) {
+  if (!IsCopied(g)) {
     return {ALayout::kRows, static_cast<const float*>(At(g.a, i, k)), g.a.stride, kTileRows * g.a.stride};
   }
-  CopyAsFloat(g.a, i, k, rows, K, scratch, K);
+  if (g.layout == Layout::kTN) {
+    if (!kept) PackStraight<kTileRows>(g.a, k, i, K, rows, scratch, kTileRows * K);
+    return {ALayout::kPanel, scratch, kTileRows, kTileRows * K};
+  }
+  if (!kept) CopyAsFloat(g.a, i, k, rows, K, scratch, K);
   return {ALayout::kRows, scratch, K, kTileRows * K};
 }
 
@@ -124,12 +128,45 @@ void EdgeTile(TileFunction tile, TileArgs args, size_t rows, size_t cols) {
   for (size_t r = 0; r < rows; ++r) std::memcpy(c + r * c_stride, buffer + r * kTileCols, cols * sizeof(float));
 }
 
-// Asks for the lines of a tile of C, which is used a tile's time (K x 12 cycles) later.
-void PrefetchTile(const float* c, size_t c_stride, size_t rows, size_t cols) {
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t j = 0; j < cols; j += 16) __builtin_prefetch(c + r * c_stride + j, 1);
-  }
+// Memory that a later part of the product reads, as rows of lines.
+struct Region {
+  const char* data = nullptr;
+  size_t stride = 0;  // bytes
+  size_t rows = 0, length = 0;
+};
+
+size_t LinesOf(size_t bytes) { return (bytes + kLineBytes - 1) / kLineBytes; }
+
+Region RegionOf(const Operand& operand, size_t row, size_t col, size_t rows, size_t cols) {
+  const size_t size = size_of(operand.type);
+  return {static_cast<const char*>(At(operand, row, col)), operand.stride * size, rows, LinesOf(cols * size)};
 }
+
+// Shares a region out to tiles, which prefetch it while they compute: memory is read at an even rate, beside the
+// arithmetic and not before it.
+class Ahead {
+ public:
+  Ahead(const Region& region, size_t tiles)
+      : region_(region), left_(region.rows * region.length), share_((left_ + tiles - 1) / tiles) {}
+
+  // The next share, of at most `most` lines.
+  Lines Take(size_t most) {
+    const size_t count = std::min({share_, most, left_});
+    const Lines lines = {region_.data, region_.stride, region_.length, first_, count};
+    left_ -= count;
+    first_ += count;
+    if (left_ > 0) {
+      const size_t rows = static_cast<uint32_t>(first_) / static_cast<uint32_t>(region_.length);  // 32 bits are faster
+      region_.data += rows * region_.stride;
+      first_ -= rows * region_.length;
+    }
+    return lines;
+  }
+
+ private:
+  Region region_;
+  size_t left_, share_, first_ = 0;
+};
 
 // Panels of B: rows k ... k + K, columns j ... j + N of the whole, one panel every `stride` floats.
 struct BlockB {
@@ -140,7 +177,7 @@ struct BlockB {
 
 // C[i ... i + rows, block] = or += A B: one tile of rows along the panels.
 void MultiplyRows(const Gemm& g, ALayout layout, const float* a, size_t a_stride, const BlockB& b, size_t i,
-                  size_t rows) {
+                  size_t rows, Ahead& ahead) {
   const bool last = b.k + b.K == g.K;
   TileArgs args{.K = b.K,
                 .a = a,
@@ -155,7 +192,10 @@ void MultiplyRows(const Gemm& g, ALayout layout, const float* a, size_t a_stride
     const size_t vecs = (cols + kN - 1) / kN;
     const TileFunction tile =
         layout == ALayout::kRows ? TileFor<ALayout::kRows>(rows, vecs) : TileFor<ALayout::kPanel>(rows, vecs);
-    if (cols == kTileCols) PrefetchTile(args.c + kTileCols, g.c_stride, rows, kTileCols);
+    if (b.K >= kLeastDepth) {  // past the last column or row the prefetches are useless, and harmless
+      args.next_c = j + kTileCols < b.N ? args.c + kTileCols : args.c - j + kTileRows * g.c_stride;
+      args.ahead = ahead.Take((b.K - kLeastDepth) / kStepsPerLine);
+    }
     if (cols % kN == 0) {
       tile(args);
     } else {
@@ -165,20 +205,48 @@ void MultiplyRows(const Gemm& g, ALayout layout, const float* a, size_t a_stride
   }
 }
 
-// All rows of C for one block of B.
-void MultiplyAllRows(const Gemm& g, const BlockB& b, float* scratch) {
+size_t TilesOf(size_t rows, size_t cols) {
+  return (rows + kTileRows - 1) / kTileRows * ((cols + kTileCols - 1) / kTileCols);
+}
+
+// All rows of C for one block of B. Meanwhile the next group of A^T is fetched, or `next`.
+void MultiplyAllRows(const Gemm& g, const BlockB& b, const Region& next, float* scratch) {
+  Ahead ahead(next, TilesOf(g.M, b.N));
   for (size_t i = 0; i < g.M; i += kGroupRows) {
-    const size_t group = std::min(kGroupRows, g.M - i);
-    const GroupA a = PrepareA(g, i, group, b.k, b.K, scratch);
+    const size_t group = std::min(kGroupRows, g.M - i), rest = g.M - i - group;
+    const GroupA a = PrepareA(g, i, group, b.k, b.K, scratch, g.M <= kGroupRows && b.j > 0);
+    if (g.layout == Layout::kTN && rest > 0) {
+      ahead = Ahead(RegionOf(g.a, b.k, i + group, b.K, std::min(kGroupRows, rest)), TilesOf(group, b.N));
+    }
     for (size_t r = 0; r < group; r += kTileRows) {
       MultiplyRows(g, a.layout, a.data + r / kTileRows * a.tile_stride, a.stride, b, i + r,
-                   std::min(kTileRows, group - r));
+                   std::min(kTileRows, group - r), ahead);
     }
   }
 }
 
+// How a product is cut: blocks of `depth` rows and `width` columns of B.
+struct Cut {
+  size_t depth, width;
+  bool narrow;  // a block is one panel, and the next one is fetched meanwhile
+};
+
+// Two walks. Where A fits half of L2, `block` floats, or a group, and B comes in panels or rows that lie together, a
+// block is one panel, and all of A passes by while the next panel is fetched. Else a block is as many panels as fit
+// half of L2, and each tile of rows of A passes along them: A is then read once only, and A^T packed once. A short A^T
+// B would spend its time packing: B is read in place if it fits a quarter of L2.
+Cut CutOf(const Gemm& g, size_t block) {
+  const size_t depth = EqualPart(g.K, kMaxDepth, 1);
+  const bool together = g.packed_b != nullptr || g.layout == Layout::kNT;
+  const bool fits = IsCopied(g) ? g.M <= kGroupRows : g.M * depth <= block;
+  const bool narrow = together && fits && g.M > 4 * kTileRows;
+  const size_t most = std::clamp(block, depth * kTileCols, kScratchB) / depth / kTileCols * kTileCols;
+  return {depth, narrow ? kTileCols : EqualPart(g.N, most, kTileCols), narrow};
+}
+
 // The panels of B for a block: those packed ahead, or packed here.
-BlockB PrepareB(const Gemm& g, size_t k, size_t K, size_t j, size_t N, float* scratch) {
+BlockB PrepareB(const Gemm& g, const Cut& cut, size_t k, size_t j, float* scratch) {
+  const size_t K = std::min(cut.depth, g.K - k), N = std::min(cut.width, g.N - j);
   if (g.packed_b != nullptr) {
     return {g.packed_b + (j / kTileCols * g.K + k) * kTileCols, g.K * kTileCols, k, K, j, N};
   }
@@ -186,15 +254,21 @@ BlockB PrepareB(const Gemm& g, size_t k, size_t K, size_t j, size_t N, float* sc
   return {scratch, kTileCols * K, k, K, j, N};
 }
 
-// `block` floats of B at a time, so that they come from L2 for every tile of rows.
+// What a narrow block reads; nothing past the last one.
+Region RegionOfB(const Gemm& g, const Cut& cut, size_t k, size_t j) {
+  if (j >= g.N) k += cut.depth, j = 0;
+  if (!cut.narrow || k >= g.K) return {};
+  const size_t K = std::min(cut.depth, g.K - k), N = std::min(cut.width, g.N - j);
+  if (g.packed_b == nullptr) return RegionOf(g.b, j, k, N, K);
+  const float* panel = g.packed_b + (j / kTileCols * g.K + k) * kTileCols;
+  return {reinterpret_cast<const char*>(panel), 0, 1, LinesOf(K * kTileCols * sizeof(float))};
+}
+
 void Multiply(const Gemm& g, float* scratch, size_t block) {
-  const size_t depth = EqualPart(g.K, kMaxDepth, 1);
-  const size_t most = std::clamp(block, depth * kTileCols, kScratchB) / depth / kTileCols * kTileCols;
-  const size_t width = EqualPart(g.N, most, kTileCols);
-  for (size_t k = 0; k < g.K; k += depth) {
-    const size_t K = std::min(depth, g.K - k);
-    for (size_t j = 0; j < g.N; j += width) {
-      MultiplyAllRows(g, PrepareB(g, k, K, j, std::min(width, g.N - j), scratch + kScratchA), scratch);
+  const Cut cut = CutOf(g, block);
+  for (size_t k = 0; k < g.K; k += cut.depth) {
+    for (size_t j = 0; j < g.N; j += cut.width) {
+      MultiplyAllRows(g, PrepareB(g, cut, k, j, scratch + kScratchA), RegionOfB(g, cut, k, j + cut.width), scratch);
     }
   }
 }

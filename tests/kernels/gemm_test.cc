@@ -21,10 +21,12 @@ struct Size {
   size_t M, N, K;
 };
 
-// Every edge of the tiles (6 and 8 rows, 8 to 48 columns), of vectors, and of the blocks of depth and rows.
+// Every edge of the tiles (6 and 8 rows, 8 to 48 columns), of vectors, and of the blocks of depth and rows; products of
+// several panels and groups that tiles fetch ahead.
 const std::vector<Size> kSizes = {{1, 1, 1},     {2, 3, 5},     {6, 16, 8},    {7, 17, 9},    {8, 48, 16},
                                   {9, 49, 31},   {13, 50, 33},  {1, 100, 64},  {33, 100, 17}, {65, 7, 40},
-                                  {20, 33, 520}, {16, 96, 400}, {270, 20, 30}, {300, 51, 7},  {5, 200, 770}};
+                                  {20, 33, 520}, {16, 96, 400}, {270, 20, 30}, {300, 51, 7},  {5, 200, 770},
+                                  {70, 112, 60}, {71, 150, 90}, {40, 100, 800}};
 
 const Layout kLayouts[] = {Layout::kNN, Layout::kNT, Layout::kTN};
 
