@@ -172,6 +172,7 @@ class Ahead {
 struct BlockB {
   const float* panels;
   size_t stride;
+  size_t row_stride;  // floats from a row of a panel to the next
   size_t k, K, j, N;
 };
 
@@ -183,7 +184,7 @@ void MultiplyRows(const Gemm& g, ALayout layout, const float* a, size_t a_stride
                 .a = a,
                 .a_stride = a_stride,
                 .b = b.panels,
-                .b_stride = kTileCols,
+                .b_stride = b.row_stride,
                 .c = g.c + i * g.c_stride + b.j,
                 .c_stride = g.c_stride,
                 .add = g.add || b.k > 0};
@@ -225,10 +226,18 @@ void MultiplyAllRows(const Gemm& g, const BlockB& b, const Region& next, float* 
   }
 }
 
+// A short A^T B would spend its time packing: with 128 rows of C, 10 % of it. So B is read where it lies if it fits a
+// quarter of L2; not a larger one, because rows that lie far apart share few sets of the caches.
+bool ReadsInPlace(const Gemm& g, size_t block) {
+  return g.layout == Layout::kTN && g.packed_b == nullptr && g.b.type == DType::kF32 && g.N % kN == 0 &&
+         g.K * g.N <= block / 2;
+}
+
 // How a product is cut: blocks of `depth` rows and `width` columns of B.
 struct Cut {
   size_t depth, width;
-  bool narrow;  // a block is one panel, and the next one is fetched meanwhile
+  bool narrow;    // a block is one panel, and the next one is fetched meanwhile
+  bool in_place;  // B is read where it lies
 };
 
 // Two walks. Where A fits half of L2, `block` floats, or a group, and B comes in panels or rows that lie together, a
@@ -241,17 +250,18 @@ Cut CutOf(const Gemm& g, size_t block) {
   const bool fits = IsCopied(g) ? g.M <= kGroupRows : g.M * depth <= block;
   const bool narrow = together && fits && g.M > 4 * kTileRows;
   const size_t most = std::clamp(block, depth * kTileCols, kScratchB) / depth / kTileCols * kTileCols;
-  return {depth, narrow ? kTileCols : EqualPart(g.N, most, kTileCols), narrow};
+  return {depth, narrow ? kTileCols : EqualPart(g.N, most, kTileCols), narrow, ReadsInPlace(g, block)};
 }
 
-// The panels of B for a block: those packed ahead, or packed here.
+// The panels of B for a block: those packed ahead, those of B itself, or packed here.
 BlockB PrepareB(const Gemm& g, const Cut& cut, size_t k, size_t j, float* scratch) {
   const size_t K = std::min(cut.depth, g.K - k), N = std::min(cut.width, g.N - j);
   if (g.packed_b != nullptr) {
-    return {g.packed_b + (j / kTileCols * g.K + k) * kTileCols, g.K * kTileCols, k, K, j, N};
+    return {g.packed_b + (j / kTileCols * g.K + k) * kTileCols, g.K * kTileCols, kTileCols, k, K, j, N};
   }
+  if (cut.in_place) return {static_cast<const float*>(At(g.b, k, j)), kTileCols, g.b.stride, k, K, j, N};
   PackPanelsB(g.layout, g.b, k, K, j, N, scratch, kTileCols * K);
-  return {scratch, kTileCols * K, k, K, j, N};
+  return {scratch, kTileCols * K, kTileCols, k, K, j, N};
 }
 
 // What a narrow block reads; nothing past the last one.
