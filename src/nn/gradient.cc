@@ -16,7 +16,7 @@ Gradient::Gradient(const ParameterLayout& layout, size_t workers)
       input_rows_(layout.tensors()[0].size, Fill::kZero),
       touched_(layout.tensors()[0].shape[0], 0),
       norms_(layout.segments().size(), 0.0),
-      tickets_(std::make_unique<Ticket[]>(layout.segments().size() + 1)) {}
+      tickets_(std::make_unique<Signal[]>(layout.segments().size() + 1)) {}
 
 // A pass has about 4 layers or more of 4 matrices. While there are at most 4 workers, they fall into a stagger of the
 // largest matrix of a block, 4 C x C, at little cost; more workers get smaller pieces. The token table is many times
@@ -28,19 +28,14 @@ size_t Gradient::segments_at_once(size_t tensor) const {
   return std::clamp<size_t>(info.segments * piece / info.size, 1, info.segments);
 }
 
-void Gradient::wait_for(Ticket& ticket, uint32_t turn, const Member& member) {
-  if (ticket.turn.load(std::memory_order_acquire) == turn) return;  // pairs with the release in pass_on
+void Gradient::wait_for(Signal& ticket, uint32_t turn, const Member& member) {
+  if (ticket.value() == turn) return;
   const double start = member.waits != nullptr ? seconds_now() : 0;
-  for (uint32_t now; (now = ticket.turn.load(std::memory_order_acquire)) != turn;) {
+  for (uint32_t now; (now = ticket.value()) != turn;) {
     if (stopped_.load(std::memory_order_acquire)) throw Stopped();
-    await_change(ticket.turn, now);
+    ticket.await_change(now);
   }
-  if (member.waits != nullptr) member.waits->tickets += seconds_now() - start;
-}
-
-void Gradient::pass_on(Ticket& ticket, uint32_t turn) noexcept {
-  ticket.turn.store(turn + 1, std::memory_order_release);  // pairs with the acquire in wait_for and await_change
-  ticket.turn.notify_all();
+  if (member.waits != nullptr) member.waits->tickets.add(seconds_now() - start);
 }
 
 void Gradient::take_norm(size_t segment) {
@@ -54,7 +49,7 @@ void Gradient::enter(size_t segment, const Turn& turn, const Member& member) {
 
 void Gradient::leave(size_t segment, const Turn& turn) {
   if (turn.last && segment >= joins_) take_norm(segment);
-  pass_on(tickets_[segment], turn.number);
+  tickets_[segment].set(turn.number + 1);
 }
 
 void Gradient::enter_inputs(const Turn& turn, const Member& member) {
@@ -67,7 +62,7 @@ void Gradient::add_inputs(const int32_t* tokens, const float* dx, size_t T) {
   kernels::embedding_backward(tokens, dx, input_rows_.data(), values_.data() + layout_->position_table(), T, width_);
 }
 
-void Gradient::leave_inputs(const Turn& turn) { pass_on(tickets_[layout_->segments().size()], turn.number); }
+void Gradient::leave_inputs(const Turn& turn) { tickets_[layout_->segments().size()].set(turn.number + 1); }
 
 void Gradient::join(size_t segment) {
   const Segment& s = layout_->segments()[segment];
@@ -96,8 +91,7 @@ double Gradient::squared_norm() const {
 void Gradient::stop() noexcept {
   stopped_.store(true, std::memory_order_seq_cst);
   for (size_t i = 0; i <= layout_->segments().size(); ++i) {
-    tickets_[i].turn.fetch_xor(0x80000000u, std::memory_order_seq_cst);  // a sleeper looks again only at another value
-    tickets_[i].turn.notify_all();
+    tickets_[i].add(1u << 31);  // a sleeper looks again only at another number; this one is nobody's turn
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "core/signal.h"
 #include "core/team.h"
 #include "nn/micro_batch.h"
 #include "nn/parameters.h"
@@ -59,11 +60,7 @@ class Gradient {
   void stop() noexcept;
 
  private:
-  struct alignas(kCacheLine) Ticket {
-    std::atomic<uint32_t> turn{0};
-  };
-  void wait_for(Ticket& ticket, uint32_t turn, const Member& member);
-  static void pass_on(Ticket& ticket, uint32_t turn) noexcept;
+  void wait_for(Signal& ticket, uint32_t turn, const Member& member);
   void take_norm(size_t segment);
 
   const ParameterLayout* layout_;
@@ -74,7 +71,7 @@ class Gradient {
   AlignedBuffer<float> input_rows_;  // (V, C); zero but for the rows of touched_
   std::vector<uint8_t> touched_;     // (V)
   std::vector<double> norms_;
-  std::unique_ptr<Ticket[]> tickets_;  // one a segment, and one for the inputs
+  std::unique_ptr<Signal[]> tickets_;  // one a segment, and one for the inputs
   std::atomic<bool> stopped_{false};
 };
 

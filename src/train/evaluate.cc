@@ -44,16 +44,16 @@ class LossPass {
         WorkersOptions{.threads = threads, .teams = teams},
         [this](const Task& task, size_t team, const Member& member) { run_task(task.index, places_[team], member); },
         [this](const Task&, size_t) {
-          if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
+          if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) finished_.add(1);
         },
-        [this] { finish(); });
+        [this] { finished_.add(1); });
   }
 
   Evaluation run() {
     for (size_t i = 0; i < tasks_; ++i) {
       workers_->submit({.kind = TaskKind::kLoss, .index = static_cast<uint32_t>(i)});
     }
-    await_change(finished_, 0);
+    finished_.await_change(0);
     workers_->rethrow();
     double loss = 0;
     uint64_t bytes = 0;
@@ -92,11 +92,6 @@ class LossPass {
     if (tokenizer_ != nullptr) results_[index].bytes = bytes_of(*tokenizer_, std::span(place.targets).first(n * T_));
   }
 
-  void finish() noexcept {
-    finished_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in await_change of run()
-    finished_.notify_all();
-  }
-
   const Gpt& model_;
   const data::ValidationBatches& windows_;
   const data::Tokenizer* tokenizer_;
@@ -104,7 +99,7 @@ class LossPass {
   std::vector<Result> results_;
   std::deque<Place> places_;
   std::atomic<size_t> remaining_;
-  std::atomic<uint32_t> finished_{0};
+  Signal finished_;                   // 0 while there is something to do
   std::unique_ptr<Workers> workers_;  // last: its threads use all of the above
 };
 

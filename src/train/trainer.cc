@@ -88,7 +88,7 @@ Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatche
       [this](const Task& task, size_t) { done(task); },
       [this] {
         gradient_.stop();
-        finish();
+        finished_.add(1);
       });
 }
 
@@ -106,10 +106,10 @@ StepReport Trainer::step() {
   const double start = seconds_now();
   workers_->count_from_now();
   const WaitTimes before = workers_->waits();
-  const uint32_t finished = finished_.load(std::memory_order_acquire);
+  const uint32_t finished = finished_.value();
   rate_ = schedule_.at(steps_done_ + 1);
   feed();
-  await_change(finished_, finished);
+  finished_.await_change(finished);
   workers_->rethrow();
   turns_done_ += static_cast<uint32_t>(losses_.size());
   ++steps_done_;
@@ -177,7 +177,7 @@ void Trainer::done(const Task& task) {
       return begin_update();
     case TaskKind::kUpdate:
     case TaskKind::kLoss:
-      return finish();
+      return finished_.add(1);
   }
 }
 
@@ -190,7 +190,7 @@ void Trainer::begin_join() {
 
 void Trainer::begin_update() {
   update_ = optimizer_.begin(gradient_.squared_norm(), rate_, steps_done_ + 1);
-  if (!update_.finite) return finish();
+  if (!update_.finite) return finished_.add(1);
   submit_to_every_team(TaskKind::kUpdate, model_.layout().segments().size());
 }
 
@@ -200,11 +200,6 @@ void Trainer::submit_to_every_team(TaskKind kind, size_t pieces) {
   const size_t tasks = workers_->teams();
   remaining_.store(tasks, std::memory_order_relaxed);  // all three made visible by the queue
   for (size_t i = 0; i < tasks; ++i) workers_->submit({.kind = kind, .index = static_cast<uint32_t>(i)});
-}
-
-void Trainer::finish() noexcept {
-  finished_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in await_change of step()
-  finished_.notify_all();
 }
 
 double Trainer::evaluate(const data::ValidationBatches& windows) {

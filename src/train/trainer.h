@@ -77,7 +77,6 @@ class Trainer {
   void begin_join();
   void begin_update();
   void submit_to_every_team(TaskKind kind, size_t pieces);
-  void finish() noexcept;
   void feed();
 
   RunConfig config_;
@@ -99,7 +98,7 @@ class Trainer {
   alignas(kCacheLine) std::atomic<size_t> remaining_{0};   // tasks of the phase at hand
   alignas(kCacheLine) std::atomic<size_t> next_piece_{0};  // of the phase's segments
   size_t pieces_ = 0;                                      // set before the phase's tasks are submitted
-  alignas(kCacheLine) std::atomic<uint32_t> finished_{0};  // steps, or failures
+  Signal finished_;                                        // steps, or failures
   std::unique_ptr<Workers> workers_;                       // last: its threads use all of the above
 };
 

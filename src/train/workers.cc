@@ -67,10 +67,10 @@ void Workers::rethrow() {
 
 WaitTimes Workers::waits() const {
   WaitTimes sum;
-  for (const WaitTimes& waits : waits_) {
-    sum.tickets += waits.tickets;
-    sum.team += waits.team;
-    sum.queue += waits.queue;
+  for (const WaitClock& waits : waits_) {
+    sum.tickets += waits.tickets.sum();
+    sum.team += waits.team.sum();
+    sum.queue += waits.queue.sum();
   }
   return sum;
 }
@@ -89,22 +89,17 @@ double Workers::counted_since(double start) const {
   return std::max(0.0, seconds_now() - std::max(start, count_from_.load(std::memory_order_relaxed)));
 }
 
-void Workers::post(Crew& crew) {
-  crew.posted.fetch_add(1, std::memory_order_release);  // pairs with the acquire in await_change of follow()
-  crew.posted.notify_all();
-}
-
 void Workers::lead(Crew& crew, size_t index, const Member& member) {
   for (;;) {
     std::optional<Task> task = queue_.try_pop();
     if (!task) {
       const double start = seconds_now();
       task = queue_.pop();
-      member.waits->queue += counted_since(start);
+      member.waits->queue.add(counted_since(start));
     }
     crew.leave = !task;
     if (task) crew.task = *task;
-    if (member.size > 1) post(crew);
+    if (member.size > 1) crew.posted.add(1);
     if (crew.leave) return;
     run_(*task, index, member);
     member.meet();
@@ -116,8 +111,8 @@ void Workers::lead(Crew& crew, size_t index, const Member& member) {
 void Workers::follow(Crew& crew, size_t index, const Member& member) {
   for (uint32_t seen = 0;; ++seen) {
     const double start = seconds_now();
-    await_change(crew.posted, seen);
-    member.waits->queue += counted_since(start);
+    crew.posted.await_change(seen);
+    member.waits->queue.add(counted_since(start));
     if (crew.leave || has_failed_.load(std::memory_order_acquire)) return;
     run_(crew.task, index, member);
     member.meet();
@@ -133,7 +128,7 @@ void Workers::fail(std::exception_ptr exception) noexcept {
   }
   for (const std::unique_ptr<Crew>& crew : crews_) {
     crew->team->stop();
-    post(*crew);
+    crew->posted.add(1);
   }
   failed_();
 }

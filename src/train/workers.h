@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/bounded_queue.h"
+#include "core/signal.h"
 #include "core/team.h"
 
 namespace quern::data {
@@ -61,8 +62,8 @@ class Workers {
   // Throws what a worker threw, if one did; nothing is done by any worker after that.
   void rethrow();
 
-  // What all threads together spent waiting so far, in seconds, not counting what lies before the last count_from_now().
-  // Exact when they are idle.
+  // What all threads together spent waiting so far, in seconds, not counting what lies before the last
+  // count_from_now().
   WaitTimes waits() const;
   void count_from_now() { count_from_.store(seconds_now(), std::memory_order_relaxed); }
 
@@ -72,13 +73,12 @@ class Workers {
     std::unique_ptr<Team> team;
     Task task;
     bool leave = false;  // instead of a task
-    alignas(kCacheLine) std::atomic<uint32_t> posted{0};
+    Signal posted;       // tasks so far
   };
 
   void thread_main(size_t crew, const Member& member);
   void lead(Crew& crew, size_t index, const Member& member);
   void follow(Crew& crew, size_t index, const Member& member);
-  void post(Crew& crew);
   void fail(std::exception_ptr exception) noexcept;
   double counted_since(double start) const;
 
@@ -87,7 +87,7 @@ class Workers {
   Failed failed_;
   BoundedQueue<Task, 200> queue_;  // looks for 100 us before it sleeps: the gap between two steps
   std::vector<std::unique_ptr<Crew>> crews_;
-  std::vector<WaitTimes> waits_;  // one a thread
+  std::vector<WaitClock> waits_;  // one a thread
   std::atomic<double> count_from_{0};
   std::atomic<bool> has_failed_{false};
   std::exception_ptr failure_;
