@@ -16,9 +16,13 @@ Prefetcher::Prefetcher(const TrainingBatches& source, const PrefetchOptions& opt
 }
 
 Prefetcher::~Prefetcher() {
+  stop();
+  producer_.join();
+}
+
+void Prefetcher::stop() noexcept {
   free_.close();
   ready_.close();
-  producer_.join();
 }
 
 void Prefetcher::produce() {
@@ -27,6 +31,7 @@ void Prefetcher::produce() {
     }
   } catch (...) {
     failure_ = std::current_exception();
+    failed_.store(true, std::memory_order_release);  // pairs with the acquire in next()
     ready_.close();
   }
 }
@@ -48,8 +53,8 @@ bool Prefetcher::produce_step(uint32_t step) {
 
 Batch* Prefetcher::next() {
   const std::optional<Batch*> batch = ready_.pop();
-  if (!batch) std::rethrow_exception(failure_);
-  return *batch;
+  if (!batch && failed_.load(std::memory_order_acquire)) std::rethrow_exception(failure_);
+  return batch.value_or(nullptr);
 }
 
 }  // namespace quern::data

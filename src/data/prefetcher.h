@@ -1,6 +1,7 @@
 // Batches ahead of those who need them, read by a thread of its own.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -38,11 +39,13 @@ class Prefetcher {
   Prefetcher& operator=(const Prefetcher&) = delete;
   ~Prefetcher();
 
-  // The next batch, in order of step and first; waits for it. Throws what the source threw, when it did. Lock-free and
-  // without allocation, as is give_back().
+  // The next batch, in order of step and first; waits for it. Throws what the source threw when it was to read this
+  // batch; null after stop(). Lock-free and without allocation, as is give_back().
   Batch* next();
   // To be filled again. Any thread.
   void give_back(Batch* batch) noexcept { free_.push(batch); }
+  // Ends every wait, now and later: for when batches will not come back. Any thread.
+  void stop() noexcept;
 
  private:
   void produce();
@@ -52,7 +55,8 @@ class Prefetcher {
   PrefetchOptions options_;
   std::vector<std::unique_ptr<Batch>> batches_;
   BoundedQueue<Batch*> free_, ready_;
-  std::exception_ptr failure_;  // set before ready_ is closed
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};  // failure_ is set
   std::thread producer_;
 };
 

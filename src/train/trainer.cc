@@ -88,6 +88,7 @@ Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatche
       [this](const Task& task, size_t) { done(task); },
       [this] {
         gradient_.stop();
+        if (prefetcher_ != nullptr) prefetcher_->stop();
         finished_.add(1);
       });
 }
@@ -133,12 +134,14 @@ StepReport Trainer::step() {
 void Trainer::feed() {
   remaining_.store(losses_.size(), std::memory_order_relaxed);  // made visible by the queue
   for (uint32_t i = 0; i < losses_.size(); ++i) {
-    workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = prefetcher_->next()});
+    data::Batch* batch = prefetcher_->next();
+    if (batch == nullptr) return;  // a worker failed
+    workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = batch});
   }
 }
 
 void Trainer::run(const Task& task, size_t team, const Member& member) {
-  if (options_.before_task) options_.before_task(task);
+  if (options_.before_task) options_.before_task(task, member);
   if (task.kind == TaskKind::kTrain) return train(*task.batch, task.index, team, member);
   for (size_t i; (i = next_piece_.fetch_add(1, std::memory_order_relaxed)) < pieces_;) {
     if (task.kind == TaskKind::kJoin) {

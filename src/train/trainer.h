@@ -33,7 +33,7 @@ bool worth_packing(const RunConfig& config);
 // For measurements and tests; training needs none of it.
 struct TrainerOptions {
   size_t teams = 0;  // 0: as many as there is work for; 1: all threads meet after every operation
-  std::function<void(const Task&)> before_task = {};  // called by the workers
+  std::function<void(const Task&, const Member&)> before_task = {};  // called by the workers
 };
 
 // The workers' time in steps, summed over threads and steps.

@@ -4,7 +4,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <exception>
 #include <utility>
+
+#include "core/error.h"
 
 namespace quern::train {
 namespace {
@@ -40,11 +43,23 @@ Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed faile
     crews_.push_back(std::make_unique<Crew>());
     crews_[i]->team = std::make_unique<Team>(size);
   }
-  size_t thread = 0;
+  try {
+    start_threads(options.pin);
+  } catch (const std::exception& error) {
+    const size_t started = threads_.size();
+    end();
+    throw Error("[workers] expected {} threads, found that the system gives {}: {}", options.threads, started,
+                error.what());
+  }
+}
+
+void Workers::start_threads(bool pin) {
+  threads_.reserve(waits_.size());
   for (size_t i = 0; i < crews_.size(); ++i) {
-    for (size_t m = 0; m < members(i); ++m, ++thread) {
+    for (size_t m = 0; m < members(i); ++m) {
+      const size_t thread = threads_.size();
       const Member member{.team = crews_[i]->team.get(), .index = m, .size = members(i), .waits = &waits_[thread]};
-      threads_.emplace_back([this, i, member, thread, pin = options.pin] {
+      threads_.emplace_back([this, i, member, thread, pin] {
         if (pin) pin_this_thread(thread);
         thread_main(i, member);
       });
@@ -52,10 +67,11 @@ Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed faile
   }
 }
 
-Workers::~Workers() {
-  queue_.close();
-  while (queue_.try_pop()) {
-  }
+Workers::~Workers() { end(); }
+
+// As if a worker had failed: one that took up a task could else wait for another task that was dropped.
+void Workers::end() noexcept {
+  fail(std::make_exception_ptr(Stopped()));
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -113,7 +129,8 @@ void Workers::follow(Crew& crew, size_t index, const Member& member) {
     const double start = seconds_now();
     crew.posted.await_change(seen);
     member.waits->queue.add(counted_since(start));
-    if (crew.leave || has_failed_.load(std::memory_order_acquire)) return;
+    // In this order: when it was a failure that posted, the leader may be writing what is for us.
+    if (has_failed_.load(std::memory_order_acquire) || crew.leave) return;
     run_(crew.task, index, member);
     member.meet();
   }

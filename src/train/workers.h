@@ -42,15 +42,17 @@ class Workers {
   using Run = std::function<void(const Task& task, size_t team, const Member& member)>;
   // Called by the leader, once all members are back from it.
   using Done = std::function<void(const Task& task, size_t team)>;
-  // Called once, by the thread that failed: must end all other waits between tasks of different teams.
+  // Called once, by the thread that failed or by the destructor: must end all waits between tasks of different teams.
   using Failed = std::function<void()>;
 
   static constexpr size_t kQueue = 256;
 
+  // Error when the system does not give us as many threads.
   Workers(const WorkersOptions& options, Run run, Done done, Failed failed);
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
-  ~Workers();  // waits for the tasks at hand; those still in the queue are dropped
+  // Drops the tasks that are still in the queue and cuts short, as a failure does, those that wait for one of them.
+  ~Workers();
 
   size_t threads() const { return threads_.size(); }
   size_t teams() const { return crews_.size(); }
@@ -59,7 +61,7 @@ class Workers {
   // Any thread, members included. Tasks are taken up in the order of their submission. Waits while the queue is full.
   void submit(const Task& task);
 
-  // Throws what a worker threw, if one did; nothing is done by any worker after that.
+  // Throws what a worker threw, if one did; no task is begun after that, but for those just taken up.
   void rethrow();
 
   // What all threads together spent waiting so far, in seconds, not counting what lies before the last
@@ -76,9 +78,11 @@ class Workers {
     Signal posted;       // tasks so far
   };
 
+  void start_threads(bool pin);
   void thread_main(size_t crew, const Member& member);
   void lead(Crew& crew, size_t index, const Member& member);
   void follow(Crew& crew, size_t index, const Member& member);
+  void end() noexcept;
   void fail(std::exception_ptr exception) noexcept;
   double counted_since(double start) const;
 

@@ -1,0 +1,134 @@
+// What a trainer with any number of threads must give, by a plain loop in one thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "data/batch_source.h"
+#include "nn/gpt.h"
+#include "optim/optimizer.h"
+#include "optim/schedule.h"
+#include "train/trainer.h"
+
+namespace quern::train::test {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kSanitized = true;  // ten times slower: the same with less of it
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+// Tokens drawn uniformly; the same for the same seed.
+class RandomTokens : public data::TokenStream {
+ public:
+  RandomTokens(size_t size, uint32_t vocabulary, unsigned seed = 1) {
+    std::mt19937 random(seed);
+    for (size_t i = 0; i < size; ++i) tokens_.push_back(static_cast<int32_t>(random() % vocabulary));
+  }
+  uint64_t size() const override { return tokens_.size(); }
+  void copy(uint64_t position, size_t count, int32_t* out) const override {
+    std::copy_n(tokens_.begin() + static_cast<std::ptrdiff_t>(position), count, out);
+  }
+
+ private:
+  std::vector<int32_t> tokens_;
+};
+
+inline data::TrainingBatches batches_of(const RunConfig& config, const data::TokenStream& stream) {
+  return {{&stream, 0, stream.size()},
+          {.seed = config.train.seed,
+           .context = static_cast<uint32_t>(config.model.context),
+           .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation),
+           .order = config.data.sampling == Sampling::kEpoch ? data::Order::kEpoch : data::Order::kRandom}};
+}
+
+// Everything that training changes, and what it said.
+struct Trained {
+  std::vector<float> weights, m, v;
+  std::vector<double> losses, norms;
+  bool operator==(const Trained&) const = default;
+};
+
+inline std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
+
+inline Trained train_sequentially(const RunConfig& config, const data::TrainingBatches& batches, uint32_t vocabulary,
+                                  uint32_t steps) {
+  Gpt model(model_config(config, vocabulary), false);
+  model.initialise(config.train.seed);
+  Gradient gradient(model.layout());
+  Optimizer optimizer(model.layout(), {.beta1 = static_cast<float>(config.optimizer.beta1),
+                                       .beta2 = static_cast<float>(config.optimizer.beta2),
+                                       .epsilon = static_cast<float>(config.optimizer.epsilon),
+                                       .weight_decay = static_cast<float>(config.optimizer.weight_decay),
+                                       .clip = static_cast<float>(config.optimizer.clip)});
+  const quern::Schedule schedule{.kind = ScheduleKind::kCosine,
+                                 .rate = config.optimizer.rate,
+                                 .min_rate = config.optimizer.min_rate,
+                                 .warmup = config.optimizer.warmup,
+                                 .steps = config.train.steps};
+  const size_t T = config.model.context, sequences = config.train.batch * config.train.accumulation;
+  const size_t at_once = std::min(sequences_per_micro_batch(T), sequences);
+  const double tokens = static_cast<double>(sequences * T);
+  Workspace work(model.config(), at_once, true);
+  std::vector<int32_t> inputs(at_once * T), targets(at_once * T);
+  Trained result;
+  uint32_t turn = 0;
+  for (uint32_t step = 0; step < steps; ++step) {
+    double loss = 0;
+    for (size_t first = 0; first < sequences; first += at_once) {
+      const size_t n = std::min(at_once, sequences - first);
+      batches.fill(step, static_cast<uint32_t>(first), static_cast<uint32_t>(n), inputs.data(), targets.data());
+      loss += model.forward_backward({.tokens = inputs.data(),
+                                      .targets = targets.data(),
+                                      .sequences = n,
+                                      .T = T,
+                                      .seed = config.train.seed,
+                                      .step = step,
+                                      .first_sequence = static_cast<uint32_t>(first),
+                                      .turn = {.number = turn++, .first = first == 0, .last = first + n == sequences}},
+                                     static_cast<float>(1.0 / tokens), gradient, work);
+    }
+    gradient.join_all();
+    const UpdateReport report = optimizer.begin(gradient.squared_norm(), schedule.at(step + 1), step + 1);
+    for (size_t s = 0; report.finite && s < model.layout().segments().size(); ++s) {
+      optimizer.update(s, model.weights().values(), gradient.values());
+    }
+    result.losses.push_back(loss / tokens);
+    result.norms.push_back(report.gradient_norm);
+  }
+  result.weights = copy_of(model.weights().values());
+  result.m = copy_of(optimizer.m());
+  result.v = copy_of(optimizer.v());
+  return result;
+}
+
+// A model and its trainer, as a run has them.
+struct Engine {
+  Engine(const RunConfig& config, const data::TrainingBatches& batches, uint32_t vocabulary,
+         TrainerOptions options = {})
+      : model(model_config(config, vocabulary), worth_packing(config)),
+        trainer(config, model, batches, std::move(options)) {
+    model.initialise(config.train.seed);
+  }
+
+  void steps(uint32_t n) {
+    for (uint32_t i = 0; i < n; ++i) {
+      const StepReport report = trainer.step();
+      losses.push_back(report.loss);
+      norms.push_back(report.gradient_norm);
+    }
+  }
+  Trained result() {
+    return {copy_of(model.weights().values()), copy_of(trainer.optimizer().m()), copy_of(trainer.optimizer().v()),
+            losses, norms};
+  }
+
+  Gpt model;
+  Trainer trainer;
+  std::vector<double> losses, norms;
+};
+
+}  // namespace quern::train::test
