@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "checkpoint/folder.h"
 #include "core/error.h"
+#include "data/batch_source.h"
+#include "data/token_shard_writer.h"
 #include "support/temporary_folder.h"
+#include "support/watchdog.h"
 
 namespace quern::train {
 namespace {
@@ -123,6 +127,72 @@ TEST_F(RunTest, DataThatCannotBeTrainedOnLeavesNothingBehind) {
   config.data.paths = {(root_ / "missing.txt").string()};
   EXPECT_THROW(start_run(config, root_ / "run", quiet, stop_), Error);
   EXPECT_FALSE(fs::exists(root_ / "run"));
+}
+
+// Token shards, one token of which can be made one that no vocabulary has.
+class DamagedData : public RunTest {
+ protected:
+  static constexpr uint32_t kVocabulary = 50, kContext = 32;
+
+  static RunConfig shard_config(const fs::path& shard) {
+    RunConfig config = small_config();
+    config.model.vocabulary = kVocabulary;
+    config.train.batch = 24;  // 3 micro-batches
+    config.train.threads = 5;
+    config.data.paths = {shard.string()};
+    return config;
+  }
+  void write(const fs::path& path, uint64_t bad = UINT64_MAX) {
+    std::vector<int32_t> tokens(20'000);
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i % 47 % kVocabulary);
+    if (bad < tokens.size()) tokens[bad] = 60'000;
+    data::TokenShardWriter writer(path);
+    writer.append(tokens);
+    writer.finish();
+  }
+  // A position that the steps before `step` do not read and this one does.
+  static uint64_t first_read_by(uint32_t step) {
+    struct Size : data::TokenStream {
+      uint64_t size() const override { return 18'000; }
+      void copy(uint64_t, size_t, int32_t*) const override {}
+    } stream;
+    const data::TrainingBatches batches({&stream, 0, stream.size()},
+                                        {.seed = 1, .context = kContext, .sequences_per_step = 24});
+    std::vector<uint32_t> first(stream.size(), UINT32_MAX);
+    for (uint32_t s = step + 1; s-- > 0;) {
+      for (uint32_t i = 0; i < 24; ++i) {
+        const auto at = static_cast<std::ptrdiff_t>(batches.position(s, i));
+        std::fill_n(first.begin() + at, kContext + 1, s);
+      }
+    }
+    return static_cast<uint64_t>(std::find(first.begin(), first.end(), step) - first.begin());
+  }
+  // Fails, is repaired and goes on; the hash at the end.
+  std::string hash_after_failure(const std::string& name, uint64_t bad, uint64_t expected_step) {
+    Observer quiet;
+    const fs::path shard = root_ / (name + ".bin");
+    write(shard, bad);
+    EXPECT_THROW(start_run(shard_config(shard), root_ / name, quiet, stop_), Error);
+    EXPECT_THROW(resume_run(root_ / name, quiet, stop_), Error);
+    const auto found = checkpoint::find_newest_valid(root_ / name / "checkpoints", [](const std::string&) {});
+    EXPECT_EQ(found ? found->state().step : 0, expected_step);
+    write(shard);
+    EXPECT_TRUE(resume_run(root_ / name, quiet, stop_).finished);
+    return hash_of(root_ / name);
+  }
+};
+
+TEST_F(DamagedData, AFailedRunGoesOnToTheBitsOfOneThatNeverFailed) {
+  const test::Watchdog watchdog("damaged data");
+  Observer quiet;
+  write(root_ / "good.bin");
+  start_run(shard_config(root_ / "good.bin"), root_ / "whole", quiet, stop_);
+  const std::string expected = hash_of(root_ / "whole");
+  EXPECT_EQ(hash_after_failure("at_once", first_read_by(0), 0), expected);
+  EXPECT_EQ(hash_after_failure("before_the_first_checkpoint", first_read_by(3), 0), expected);
+  EXPECT_EQ(hash_after_failure("later", first_read_by(10), 8), expected);
+  // By the workers themselves: validation begins at 18,000, is first due with the checkpoint of step 4 and comes first.
+  EXPECT_EQ(hash_after_failure("validation", 18'010, 0), expected);
 }
 
 }  // namespace
