@@ -11,7 +11,11 @@ namespace quern::bench {
 
 struct TrainWorkload {
   std::string preset = "tiny";
-  uint64_t steps = 0;  // of a timed round; 0: about a second's
+  uint64_t steps = 0;    // of a timed round; 0: about a second's
+  uint64_t batch = 0;    // sequences of a step; 0: the preset's
+  uint64_t context = 0;  // their length; 0: the preset's
+
+  bool as_preset() const { return batch == 0 && context == 0; }
 };
 
 // Of the best round. Shares are of the workers' time.

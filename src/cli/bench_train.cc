@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   quern bench train                                  the preset tiny with every core
   quern bench train --preset small --threads 1 --json
+  quern bench train --preset gpt2 --batch 1 --context 1024   one long sequence: threads work as a team
 
 Rounds of these threads, of one thread, and of threads that meet after every operation are interleaved; the best of
 each counts, and all must end with the same weights. MFU is the useful work (docs/performance.md) over the FMA peak.)";
@@ -59,6 +60,13 @@ CLI::App* add_train_bench(CLI::App& bench, TrainBenchOptions& options) {
       ->capture_default_str();
   add_threads_option(*train, options.threads);
   train->add_option("--steps", options.workload.steps, "Steps of a timed round; 0: about a second's")
+      ->type_name("N")
+      ->capture_default_str();
+  train->add_option("--batch", options.workload.batch, "Sequences of a step; 0: the preset's")
+      ->type_name("N")
+      ->capture_default_str();
+  train->add_option("--context", options.workload.context, "Tokens of a sequence; 0: the preset's")
+      ->check(CLI::Range(uint64_t{0}, uint64_t{100'000}).description(""))
       ->type_name("N")
       ->capture_default_str();
   train->add_flag("--json", options.json, "Print one JSON object");

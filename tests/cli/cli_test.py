@@ -40,12 +40,15 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage("info", "--frobnicate", says="unknown flag '--frobnicate'; run `quern info --help`")
 
     def test_threads_out_of_range(self):
-        for command in (["info"], ["bench", "kernels"], ["bench", "queue"]):
+        for command in (["info"], ["bench", "kernels"], ["bench", "queue"], ["bench", "train"], ["train"], ["eval"]):
             for value in ("0", "-3", "65", "two", "99999999999999999999", ""):
                 self.assert_bad_usage(*command, "--threads", value, says="--threads")
 
     def test_flag_without_its_value(self):
         self.assert_bad_usage("bench", "kernels", "--filter", says="--filter")
+
+    def test_unknown_preset(self):
+        self.assert_bad_usage("bench", "train", "--preset", "huge", says="--preset")
 
     def test_filter_that_matches_nothing(self):
         self.assert_bad_usage("bench", "queue", "--quick", "--filter", "nosuchname", says="nosuchname")
@@ -61,7 +64,8 @@ class Usage(unittest.TestCase):
         self.assertRegex(run.stderr, r"\Aquern: [^\n]+\n\Z")
 
     def test_help_has_examples(self):
-        for command in ([], ["info"], ["bench"], ["bench", "kernels"], ["bench", "queue"]):
+        for command in ([], ["info"], ["bench"], ["bench", "kernels"], ["bench", "queue"], ["bench", "train"],
+                        ["train"], ["generate"], ["eval"], ["tokenize"]):
             run = quern(*command, "--help")
             self.assertEqual((run.returncode, run.stderr), (0, ""))
             self.assertIn("Examples:\n  quern ", run.stdout)
@@ -122,7 +126,7 @@ class Bench(unittest.TestCase):
     def test_list_names_the_workloads(self):
         run = quern("bench", "--list")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
-        for name in ("gemm", "adamw", "layernorm", "attention", "accumulate", "norm", "convert", "queue"):
+        for name in ("gemm", "adamw", "layernorm", "attention", "accumulate", "norm", "convert", "queue", "tiny"):
             self.assertIn(name, run.stdout)
 
     def test_filter_keeps_matching_results_only(self):
@@ -132,6 +136,20 @@ class Bench(unittest.TestCase):
 
     def test_queue(self):
         self.assertTrue(all(result["name"].startswith("queue") for result in self.bench("queue")))
+
+    def test_train(self):
+        run = quern("bench", "train", "--quick", "--json", "--threads", "2", "--batch", "3", "--context", "32")
+        self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
+        output = json.loads(run.stdout)
+        self.assertEqual((output["preset"], output["threads"], output["teams"]), ("tiny", 2, 1))
+        for key in ("tokens_per_s", "gflops", "fma_peak_gflops", "mfu", "utilisation", "peak_rss_bytes"):
+            self.assertGreater(output[key], 0, key)
+        self.assertLess(output["mfu"], 1)
+        for key in ("ticket_wait", "team_wait", "queue_wait", "sleeps_per_step"):
+            self.assertGreaterEqual(output[key], 0, key)
+        self.assertLessEqual(MACHINE_KEYS, set(output["machine"]))
+        self.assertTrue(all(set(result) == RESULT_KEYS for result in output["results"]))
+        self.assertEqual(output["results"][0]["name"], "train/tiny/3x32/mfu")
 
     def test_table_has_a_row_per_result_and_a_summary(self):
         run = quern("bench", "kernels", "--quick", "--filter", "accumulate")
