@@ -130,55 +130,65 @@ TEST_F(RunTest, DataThatCannotBeTrainedOnLeavesNothingBehind) {
   EXPECT_FALSE(fs::exists(root_ / "run"));
 }
 
-// Token shards, one token of which can be made one that no vocabulary has.
-// Overwrites a part of a shard in place after a step, while it is mapped.
-struct DamageAfter : Observer {
-  DamageAfter(fs::path shard, uint64_t step, uint64_t first, uint64_t count)
-      : shard(std::move(shard)), step(step), first(first), count(count) {}
-  void on_step(const StepReport& report) override {
-    last = report.step;
-    if (report.step != step) return;
-    std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(static_cast<std::streamoff>(data::kShardHeaderBytes + 2 * first));
-    const std::vector<uint16_t> bad(count, 60'000);
-    file.write(reinterpret_cast<const char*>(bad.data()), static_cast<std::streamsize>(2 * count));
-  }
-  fs::path shard;
-  uint64_t step, first, count, last = 0;
-};
-
+// Token shards, of which a token becomes one that no vocabulary has, after they were opened and found good.
 class DamagedData : public RunTest {
  protected:
-  static constexpr uint32_t kVocabulary = 50;
-  static constexpr uint64_t kTokens = 20'000, kTrained = 18'000;
+  static constexpr uint32_t kVocabulary = 50, kContext = 32;
 
-  // 3 micro-batches a step, of which up to 128 are read ahead.
   static RunConfig shard_config(const fs::path& shard) {
     RunConfig config = small_config();
     config.model.vocabulary = kVocabulary;
-    config.train.steps = 80;
-    config.train.batch = 24;
+    config.train.batch = 24;  // 3 micro-batches
     config.train.threads = 5;
     config.data.paths = {shard.string()};
     return config;
   }
-  static void write(const fs::path& path) {
-    std::vector<int32_t> tokens(kTokens);
+  void write(const fs::path& path) {
+    std::vector<int32_t> tokens(20'000);
     for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * i % 47 % kVocabulary);
     data::TokenShardWriter writer(path);
     writer.append(tokens);
     writer.finish();
   }
-  // Fails at some step past `step`, is repaired and goes on; the hash at the end.
-  std::string hash_after_failure(const std::string& name, uint64_t step, uint64_t first, uint64_t count) {
+  // A position that the steps before `step` do not read and this one does.
+  static uint64_t first_read_by(uint32_t step) {
+    struct Size : data::TokenStream {
+      uint64_t size() const override { return 18'000; }
+      void copy(uint64_t, size_t, int32_t*) const override {}
+    } stream;
+    const data::TrainingBatches batches({&stream, 0, stream.size()},
+                                        {.seed = 1, .context = kContext, .sequences_per_step = 24});
+    std::vector<uint32_t> first(stream.size(), UINT32_MAX);
+    for (uint32_t s = step + 1; s-- > 0;) {
+      for (uint32_t i = 0; i < 24; ++i) {
+        const auto at = static_cast<std::ptrdiff_t>(batches.position(s, i));
+        std::fill_n(first.begin() + at, kContext + 1, s);
+      }
+    }
+    return static_cast<uint64_t>(std::find(first.begin(), first.end(), step) - first.begin());
+  }
+  struct Damage : Observer {
+    Damage(fs::path shard, uint64_t position) : shard(std::move(shard)), position(position) {}
+    void on_start(const RunStart&) override {
+      const uint16_t bad = 60'000;
+      std::fstream file(shard, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekp(static_cast<std::streamoff>(data::kShardHeaderBytes + 2 * position));
+      file.write(reinterpret_cast<const char*>(&bad), sizeof(bad));
+      ASSERT_TRUE(file.flush().good());
+    }
+    fs::path shard;
+    uint64_t position;
+  };
+  // Fails, is repaired and goes on; the hash at the end.
+  std::string hash_after_failure(const std::string& name, uint64_t bad, uint64_t expected_step) {
+    Observer quiet;
     const fs::path shard = root_ / (name + ".bin");
     write(shard);
-    DamageAfter damage(shard, step, first, count);
+    Damage damage(shard, bad);
     EXPECT_THROW(start_run(shard_config(shard), root_ / name, damage, stop_), Error);
-    EXPECT_GE(damage.last, step);
-    EXPECT_LT(damage.last, 80u);
-    Observer quiet;
     EXPECT_THROW(resume_run(root_ / name, quiet, stop_), Error);
+    const auto found = checkpoint::find_newest_valid(root_ / name / "checkpoints", [](const std::string&) {});
+    EXPECT_EQ(found ? found->state().step : 0, expected_step);
     write(shard);
     EXPECT_TRUE(resume_run(root_ / name, quiet, stop_).finished);
     return hash_of(root_ / name);
@@ -191,8 +201,11 @@ TEST_F(DamagedData, AFailedRunGoesOnToTheBitsOfOneThatNeverFailed) {
   write(root_ / "good.bin");
   start_run(shard_config(root_ / "good.bin"), root_ / "whole", quiet, stop_);
   const std::string expected = hash_of(root_ / "whole");
-  EXPECT_EQ(hash_after_failure("by_the_prefetcher", 10, 0, kTrained), expected);
-  EXPECT_EQ(hash_after_failure("by_the_workers", 6, kTrained, kTokens - kTrained), expected);  // validation
+  EXPECT_EQ(hash_after_failure("at_once", first_read_by(0), 0), expected);
+  EXPECT_EQ(hash_after_failure("before_the_first_checkpoint", first_read_by(3), 0), expected);
+  EXPECT_EQ(hash_after_failure("later", first_read_by(10), 8), expected);
+  // By the workers themselves: validation begins at 18,000, is first due with the checkpoint of step 4 and comes first.
+  EXPECT_EQ(hash_after_failure("validation", 18'010, 0), expected);
 }
 
 }  // namespace
