@@ -111,7 +111,8 @@ class TorchTrainer:
 def quern_tokens_per_s(options):
     # --quick: one timed round, as PyTorch has here. Without it quern reports the best of five.
     command = [options.quern, "bench", "train", "--preset", options.preset, "--threads", str(options.threads),
-               "--steps", str(options.steps), "--quick", "--json"]
+               "--steps", str(options.steps), "--batch", str(options.batch), "--context", str(options.context),
+               "--quick", "--json"]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
@@ -131,7 +132,8 @@ def quern_tokens_per_s(options):
 
 def contestants(options):
     """Functions that measure one round each. A torch.compile that does not work here is said and left out."""
-    sizes = PRESETS[options.preset]
+    layers, heads, C, T, V, batch = PRESETS[options.preset]
+    sizes = (layers, heads, C, options.context or T, V, options.batch or batch)
     found, notes = {}, []
     if options.quern != "none":
         found["quern"] = lambda: quern_tokens_per_s(options)
@@ -154,8 +156,8 @@ def measure(options):
             rounds[name].append(run())
     best = {name: max(values) for name, values in rounds.items()}
     reference = max((name for name in best if name != "quern"), key=best.get)
-    return {"preset": options.preset, "threads": options.threads, "steps": options.steps, "torch": torch.__version__,
-            "load_average": os.getloadavg()[0], "tokens_per_s": best, "rounds": rounds, "reference": reference,
+    return {"preset": options.preset, "batch": options.batch, "context": options.context, "threads": options.threads, "steps": options.steps,
+            "torch": torch.__version__, "load_average": os.getloadavg()[0], "tokens_per_s": best, "rounds": rounds, "reference": reference,
             "ratio": best["quern"] / best[reference] if "quern" in best else None, "notes": notes}
 
 
@@ -183,6 +185,8 @@ def main():
     parser.add_argument("--threads", type=positive, default=os.cpu_count())
     parser.add_argument("--rounds", type=positive, default=5)
     parser.add_argument("--steps", type=positive, default=20, help="timed steps of a round")
+    parser.add_argument("--batch", type=positive, default=0, help="sequences of a step, other than the preset's")
+    parser.add_argument("--context", type=positive, default=0, help="tokens of a sequence, other than the preset's")
     parser.add_argument("--quern", metavar="PATH", default="build/release/quern", help="none: PyTorch alone")
     parser.add_argument("--json", action="store_true", help="print one object")
     options = parser.parse_args()
