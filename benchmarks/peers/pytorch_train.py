@@ -156,8 +156,9 @@ def measure(options):
             rounds[name].append(run())
     best = {name: max(values) for name, values in rounds.items()}
     reference = max((name for name in best if name != "quern"), key=best.get)
-    return {"preset": options.preset, "batch": options.batch, "context": options.context, "threads": options.threads, "steps": options.steps,
-            "torch": torch.__version__, "load_average": os.getloadavg()[0], "tokens_per_s": best, "rounds": rounds, "reference": reference,
+    return {"preset": options.preset, "batch": options.batch, "context": options.context,
+            "threads": options.threads, "steps": options.steps, "torch": torch.__version__,
+            "load_average": os.getloadavg()[0], "tokens_per_s": best, "rounds": rounds, "reference": reference,
             "ratio": best["quern"] / best[reference] if "quern" in best else None, "notes": notes}
 
 
