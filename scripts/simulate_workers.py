@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""How the training engine scales to many threads: a simulation from measured times of the kernels.
+
+A step is simulated as the engine runs it (docs/parallel.md): micro-batches from a queue, W threads, every operation of
+forward and backward, weight gradients added piece by piece in the order of the micro-batches, then join and update by
+segments. With fewer micro-batches than threads, teams share micro-batches. The same arguments give the same figures.
+
+    scripts/simulate_workers.py                                     the table of docs/parallel.md
+    scripts/simulate_workers.py --svg docs/images/scaling.svg       and the plot
+    scripts/simulate_workers.py --preset small --threads 1,2 --batches preset --json
+    scripts/simulate_workers.py --divisor 1 --batches 4             finer pieces of the weight gradients
+    scripts/simulate_workers.py --rates kernels.json                of `quern bench kernels --threads 1 --json`
+    scripts/simulate_workers.py --store kernels.json --rates docs/data/kernel_rates.json    keeps those rates
+"""
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import sys
+
+from scaling import plot
+from scaling.model import PRESETS, Rates
+from scaling.steps import Options, simulate
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+HELP = {
+    "divisor": "workers / divisor pieces for each 4 C x C floats of a matrix (nn/gradient.cc)",
+    "segment_floats": "floats of a segment, the smallest piece (nn/parameters.h)",
+    "gap_us": "from the end of a step to the start of the next, when no thread has work",
+    "submit_us": "to push one task, and wake its worker",
+    "pass_us": "until a spinning thread sees a ticket",
+    "spin_us": "after which a waiting thread sleeps",
+    "wake_us": "until a sleeping thread runs",
+    "meet_us": "of a meeting of a team",
+    "meet_member_us": "more, for each member",
+    "socket_gbs": "memory bandwidth of all cores together",
+    "l2_mib": "L2 of a core",
+    "l3_mib": "L3 of all cores together: a model that fits is not limited by memory",
+    "piece_gbs": "rate at which a piece reads the packed right operand again when that is beyond L2",
+    "jitter": "how much faster or slower a micro-batch may be, as a share",
+    "steps": "to simulate",
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rates", default=ROOT / "docs/data/kernel_rates.json", help="measured rates")
+    parser.add_argument("--preset", action="append", choices=PRESETS, help="may be repeated; default: all")
+    parser.add_argument("--threads", default="1,2,4,8,16,32,64,128", help="comma-separated")
+    parser.add_argument("--batches", default="preset,4,16",
+                        help="comma-separated: 'preset', or micro-batches for each thread")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--svg", type=pathlib.Path, help="write a plot of the speed-up")
+    parser.add_argument("--store", type=pathlib.Path, help="keep what is needed of this benchmark output in --rates")
+    for field in dataclasses.fields(Options):
+        parser.add_argument("--" + field.name.replace("_", "-"), type=field.type, default=field.default,
+                            help=f"{HELP[field.name]}; default {field.default:g}")
+    return parser.parse_args()
+
+
+def with_batch(model, batches, threads):
+    """The preset's own batch, or so many micro-batches for each thread."""
+    if batches == "preset":
+        return model
+    sequences = dataclasses.replace(model, batch=1 << 20).sequences
+    return dataclasses.replace(model, batch=sequences * int(batches) * threads)
+
+
+def batch_name(batches):
+    return "the preset's batch" if batches == "preset" else f"{batches} micro-batches a thread"
+
+
+def all_cases(args, options, rates):
+    return [{"preset": preset, "batches": batches,
+             "results": [simulate(with_batch(PRESETS[preset], batches, threads), rates, threads, options)
+                         for threads in map(int, args.threads.split(","))]}
+            for preset in args.preset or PRESETS for batches in args.batches.split(",")]
+
+
+def print_tables(cases):
+    for case in cases:
+        print(f"\n{case['preset']}, {batch_name(case['batches'])}\n")
+        print("| threads | micro-batches | step ms | speed-up | busy | turns | team | no work | memory | update |")
+        print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+        for r in case["results"]:
+            print(f"| {r.threads} | {r.micro_batches} | {r.step_ms:.4g} | {r.speedup:.2f} | {r.utilisation:.3f} | "
+                  f"{r.ticket_wait:.3f} | {r.team_wait:.3f} | {r.queue_wait:.3f} | {r.bandwidth:.3f} | {r.update:.3f} |")
+
+
+def as_json(cases, options, rates):
+    cases = [{**case, "results": [dataclasses.asdict(result) for result in case["results"]]} for case in cases]
+    return json.dumps({"machine": rates.machine, "options": dataclasses.asdict(options), "cases": cases}, indent=2)
+
+
+def write_plot(path, args, cases):
+    names = [batch_name(batches) for batches in args.batches.split(",")]
+    panels = [(preset, [[(r.threads, r.speedup) for r in case["results"]]
+                        for case in cases if case["preset"] == preset]) for preset in args.preset or PRESETS]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(plot.svg("Simulated speed-up of training", panels, names))
+
+
+def store(source, path):
+    """One value for each name; peers and bars are left out. What `own` held stays."""
+    data = json.loads(source.read_text())
+    values = {}
+    for result in data["results"]:
+        values.setdefault(result["name"], {"name": result["name"], "value": float(f"{result['value']:.4g}"),
+                                           "unit": result["unit"]})
+    own = json.loads(path.read_text()).get("own", {}) if path.exists() else {}
+    lines = ",\n".join("    " + json.dumps(value) for value in values.values())
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'{{\n  "command": "quern bench kernels --threads 1 --json",\n'
+                    f'  "machine": {json.dumps(data["machine"])},\n  "own": {json.dumps(own)},\n'
+                    f'  "results": [\n{lines}\n  ]\n}}\n')
+
+
+def main():
+    args = arguments()
+    if args.store:
+        return store(args.store, pathlib.Path(args.rates))
+    options = Options(**{field.name: getattr(args, field.name) for field in dataclasses.fields(Options)})
+    rates = Rates(args.rates)
+    cases = all_cases(args, options, rates)
+    print(as_json(cases, options, rates)) if args.json else print_tables(cases)
+    if args.svg:
+        write_plot(args.svg, args, cases)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
