@@ -1,0 +1,129 @@
+"""scripts/simulate_workers.py: what holds for any rates, and that it cuts and divides as the engine does."""
+
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from scaling.model import PRESETS, ParameterLayout, Rates  # noqa: E402
+from scaling.program import Program, part, segments_at_once  # noqa: E402
+from scaling.steps import Engine, Options, simulate  # noqa: E402
+
+RATES = Rates(ROOT / "docs/data/kernel_rates.json")
+EXACT = Options(jitter=0.0, steps=1)
+
+
+def with_micro_batches(preset, count):
+    model = PRESETS[preset]
+    sequences = dataclasses.replace(model, batch=1 << 20).sequences
+    return dataclasses.replace(model, batch=sequences * count)
+
+
+class OneThread(unittest.TestCase):
+    def test_is_busy_except_in_the_gap_and_while_it_is_fed(self):
+        for preset in PRESETS:
+            result = simulate(PRESETS[preset], RATES, 1, EXACT)
+            idle = (EXACT.gap_us + EXACT.submit_us) * 1e-3 / result.step_ms
+            self.assertAlmostEqual(result.utilisation, 1 - idle, places=9)
+            self.assertEqual((result.ticket_wait, result.team_wait, result.bandwidth), (0, 0, 0))
+
+    def test_takes_the_sum_of_its_operations(self):
+        model = with_micro_batches("tiny", 3)
+        engine = Engine(model, RATES, 1, EXACT)
+        passes = 2 * engine.programs[1, False].seconds() + engine.programs[1, True].seconds()
+        self.assertAlmostEqual(engine.run().passes, passes + EXACT.submit_us * 1e-6, places=9)
+
+
+class ManyThreads(unittest.TestCase):
+    def test_every_second_of_every_thread_is_accounted_for(self):
+        for preset, count, threads in (("tiny", 8, 4), ("tiny", 7, 5), ("small", 2, 7), ("gpt2", 1, 3), ("gpt2", 6, 6)):
+            times = Engine(with_micro_batches(preset, count), RATES, threads, Options(steps=2)).run()
+            parts = times.busy + times.tickets + times.team + times.queue + times.gap
+            self.assertAlmostEqual(parts / (times.seconds * threads), 1, places=9, msg=f"{preset} {count} {threads}")
+
+    def test_work_of_a_pass_does_not_depend_on_the_threads(self):
+        for preset in ("tiny", "small"):  # the token table of gpt2 is cut into pieces that read an operand again
+            layout = ParameterLayout(PRESETS[preset], EXACT.segment_floats)
+            one = Program(PRESETS[preset], layout, RATES, EXACT, 1, 1, False).seconds()
+            for members in (2, 3, 8):
+                team = Program(PRESETS[preset], layout, RATES, EXACT, members, 1, False).seconds()
+                self.assertGreaterEqual(team, one * (1 - 1e-9))
+                self.assertLess(team, one * 1.05)  # dy is packed apart
+
+    def test_more_threads_are_faster_and_never_better_than_ideal(self):
+        for preset in ("tiny", "small"):
+            speedups = [simulate(with_micro_batches(preset, 64), RATES, threads, EXACT).speedup
+                        for threads in (1, 2, 4, 8, 16)]
+            for i, (slower, faster) in enumerate(zip(speedups, speedups[1:])):
+                self.assertGreater(faster, slower)
+                self.assertLessEqual(faster, 2 ** (i + 1))
+
+    def test_turns_limit_a_step_to_what_one_ticket_can_take(self):
+        model = with_micro_batches("tiny", 96)
+        engine = Engine(model, RATES, 48, dataclasses.replace(EXACT, segment_floats=1 << 30))
+        longest = max(seconds for enter, seconds, _ in engine.programs[1, False].stages[0][0] if enter)
+        times = engine.run()
+        self.assertGreaterEqual(times.passes, 96 * longest)
+        self.assertGreater(times.tickets / (times.seconds * 48), 0.1)
+
+    def test_the_sockets_bandwidth_limits_the_update(self):
+        model = PRESETS["gpt2"]
+        narrow = simulate(model, RATES, 8, dataclasses.replace(EXACT, socket_gbs=20.0))
+        wide = simulate(model, RATES, 8, dataclasses.replace(EXACT, socket_gbs=2000.0))
+        self.assertEqual(wide.bandwidth, 0)
+        self.assertGreater(narrow.bandwidth, 0.1)
+        self.assertGreater(narrow.step_ms, wide.step_ms)
+
+
+class AsTheEngine(unittest.TestCase):
+    def test_parts_cover_everything_once(self):
+        for n, size, unit in ((128, 8, 48), (12, 5, 1), (50304, 7, 48), (3, 8, 1)):
+            parts = [part(n, index, size, unit) for index in range(size)]
+            self.assertEqual((parts[0][0], parts[-1][1]), (0, n))
+            self.assertTrue(all(a[1] == b[0] for a, b in zip(parts, parts[1:])))
+
+    def test_segments_are_those_of_the_layout(self):
+        tensors = ParameterLayout(PRESETS["gpt2"], 64 << 10).tensors
+        self.assertEqual(len(tensors["wte"].segments), 1048)         # of 48 rows
+        self.assertEqual(len(tensors["0.expand"].segments), 16)      # 768 rows of 3,072
+        self.assertEqual(len(tensors["0.contract"].segments), 64)
+        self.assertEqual(segments_at_once(tensors["wte"], 768, 4, 4), 64)
+        self.assertEqual(segments_at_once(tensors["0.contract"], 768, 64, 4), 4)
+        self.assertEqual(ParameterLayout(PRESETS["tiny"], 64 << 10).tensors["0.expand"].segments, (96, 32))
+
+    def test_parameters_are_as_many_as_in_the_model(self):
+        published = dataclasses.replace(PRESETS["gpt2"], context=1024, vocabulary=50257)
+        self.assertEqual(ParameterLayout(published, 64 << 10).size, 124_439_808)
+
+
+class Script(unittest.TestCase):
+    def run_script(self, *arguments):
+        return subprocess.run([sys.executable, ROOT / "scripts/simulate_workers.py", *map(str, arguments)],
+                              capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def test_same_arguments_give_the_same_json(self):
+        arguments = ("--preset", "tiny", "--threads", "1,3", "--batches", "preset", "--json")
+        first = self.run_script(*arguments)
+        self.assertEqual(first, self.run_script(*arguments))
+        case = json.loads(first)["cases"][0]
+        self.assertEqual([result["threads"] for result in case["results"]], [1, 3])
+
+    def test_plot_is_xml_with_a_line_for_each_case(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "plot.svg"
+            self.run_script("--preset", "tiny", "--threads", "1,2", "--batches", "preset,4", "--svg", path)
+            root = xml.etree.ElementTree.parse(path).getroot()
+        texts = ["".join(element.itertext()) for element in root.iter() if element.tag.endswith("text")]
+        for label in ("threads", "speed-up over one thread", "the preset's batch", "4 micro-batches a thread", "ideal"):
+            self.assertIn(label, texts)
+
+
+if __name__ == "__main__":
+    unittest.main()
