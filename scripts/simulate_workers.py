@@ -5,9 +5,10 @@ A step is simulated as the engine runs it (docs/parallel.md): micro-batches from
 forward and backward, weight gradients added piece by piece in the order of the micro-batches, then join and update by
 segments. With fewer micro-batches than threads, teams share micro-batches. The same arguments give the same figures.
 
-    scripts/simulate_workers.py                                     the table of docs/parallel.md
-    scripts/simulate_workers.py --svg docs/images/scaling.svg       and the plot
+    scripts/simulate_workers.py                                     where the time goes, case by case
+    scripts/simulate_workers.py --summary --svg docs/images/scaling.svg     table and plot of docs/parallel.md
     scripts/simulate_workers.py --preset small --threads 1,2 --batches preset --json
+    scripts/simulate_workers.py --compare tiny.json small.json      beside `quern bench train --preset NAME --json`
     scripts/simulate_workers.py --divisor 1 --batches 4             finer pieces of the weight gradients
     scripts/simulate_workers.py --rates kernels.json                of `quern bench kernels --threads 1 --json`
     scripts/simulate_workers.py --store kernels.json --rates docs/data/kernel_rates.json    keeps those rates
@@ -51,6 +52,9 @@ def arguments():
     parser.add_argument("--batches", default="preset,4,16",
                         help="comma-separated: 'preset', or micro-batches for each thread")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--summary", action="store_true", help="one table: speed-up, and the share of time at work")
+    parser.add_argument("--compare", nargs="+", type=pathlib.Path, metavar="FILE",
+                        help="outputs of `quern bench train --json`: measured and simulated in one table")
     parser.add_argument("--svg", type=pathlib.Path, help="write a plot of the speed-up")
     parser.add_argument("--store", type=pathlib.Path, help="keep what is needed of this benchmark output in --rates")
     for field in dataclasses.fields(Options):
@@ -84,8 +88,32 @@ def print_tables(cases):
         print("| threads | micro-batches | step ms | speed-up | busy | turns | team | no work | memory | update |")
         print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
         for r in case["results"]:
-            print(f"| {r.threads} | {r.micro_batches} | {r.step_ms:.4g} | {r.speedup:.2f} | {r.utilisation:.3f} | "
-                  f"{r.ticket_wait:.3f} | {r.team_wait:.3f} | {r.queue_wait:.3f} | {r.bandwidth:.3f} | {r.update:.3f} |")
+            shares = (r.utilisation, r.ticket_wait, r.team_wait, r.queue_wait, r.bandwidth, r.update)
+            print(f"| {r.threads} | {r.micro_batches} | {r.step_ms:.4g} | {r.speedup:.2f} | "
+                  + " | ".join(f"{share:.3f}" for share in shares) + " |")
+
+
+def print_summary(cases):
+    threads = [result.threads for result in cases[0]["results"]]
+    print("| threads | " + " | ".join(map(str, threads)) + " |\n|---|" + "---:|" * len(threads))
+    for case in cases:
+        cells = (f"{r.speedup:.1f} ({100 * r.utilisation:.0f} %)" for r in case["results"])
+        print(f"| {case['preset']}, {batch_name(case['batches'])} | " + " | ".join(cells) + " |")
+
+
+def print_comparison(paths, options, rates):
+    print("| preset, threads | | tokens/s | speed-up | busy | turns | team | no work |\n|---|---|" + "---:|" * 6)
+    for path in paths:
+        data = json.loads(path.read_text())
+        name, threads = data["preset"], data["threads"]
+        speedup = next((result["ratio"] for result in data["results"] if result["reference"] == "one thread"), 1.0)
+        r = simulate(PRESETS[name], rates, threads, options)
+        for label, row in (
+                ("measured", (data["tokens_per_s"], speedup, data["utilisation"], data["ticket_wait"],
+                              data["team_wait"], data["queue_wait"])),
+                ("simulated", (r.tokens_per_s, r.speedup, r.utilisation, r.ticket_wait, r.team_wait, r.queue_wait))):
+            shares = " | ".join(f"{value:.3f}" for value in row[2:])
+            print(f"| {name}, {threads} | {label} | {row[0]:.0f} | {row[1]:.2f} | {shares} |")
 
 
 def as_json(cases, options, rates):
@@ -122,8 +150,13 @@ def main():
         return store(args.store, pathlib.Path(args.rates))
     options = Options(**{field.name: getattr(args, field.name) for field in dataclasses.fields(Options)})
     rates = Rates(args.rates)
+    if args.compare:
+        return print_comparison(args.compare, options, rates)
     cases = all_cases(args, options, rates)
-    print(as_json(cases, options, rates)) if args.json else print_tables(cases)
+    if args.json:
+        print(as_json(cases, options, rates))
+    else:
+        (print_summary if args.summary else print_tables)(cases)
     if args.svg:
         write_plot(args.svg, args, cases)
 

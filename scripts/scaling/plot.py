@@ -9,7 +9,8 @@ FONT = 'font-family="DejaVu Sans, Verdana, Arial, sans-serif"'
 
 
 def _text(x, y, content, anchor="middle", size=13, extra=""):
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" {FONT} fill="#222" {extra}>{content}</text>'
+    return (f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" {FONT} fill="#222" {extra}>'
+            f'{content}</text>')
 
 
 def _mark(kind, x, y, colour):

@@ -115,6 +115,16 @@ class Script(unittest.TestCase):
         case = json.loads(first)["cases"][0]
         self.assertEqual([result["threads"] for result in case["results"]], [1, 3])
 
+    def test_compares_with_what_was_measured(self):
+        measured = {"preset": "tiny", "threads": 2, "tokens_per_s": 50000.0, "utilisation": 0.97, "ticket_wait": 0.02,
+                    "team_wait": 0.0, "queue_wait": 0.01, "results": [{"reference": "one thread", "ratio": 1.91}]}
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "tiny.json"
+            path.write_text(json.dumps(measured))
+            table = self.run_script("--compare", path)
+        self.assertIn("| tiny, 2 | measured | 50000 | 1.91 | 0.970 | 0.020 | 0.000 | 0.010 |", table)
+        self.assertIn("| tiny, 2 | simulated |", table)
+
     def test_plot_is_xml_with_a_line_for_each_case(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "plot.svg"
