@@ -1,18 +1,13 @@
 #include "benchmarks/harness.h"
 
 #include <algorithm>
-#include <chrono>
 #include <limits>
 #include <thread>
 #include <utility>
 
+#include "core/clock.h"
+
 namespace quern::bench {
-namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-}  // namespace
-
 Context::Context(Machine machine, const Peers* peers, size_t threads, bool quick, std::string filter)
     : machine_(std::move(machine)), peers_(peers), threads_(threads), quick_(quick), filter_(std::move(filter)) {}
 
@@ -40,12 +35,12 @@ std::vector<double> best_times(const Context& context, const std::vector<std::fu
   }
   std::vector<double> best(functions.size(), std::numeric_limits<double>::infinity());
   for (const auto& function : functions) function();  // warm: pages, caches, frequency
-  const double end = now() + seconds;
-  for (size_t round = 0; round < least || now() < end; ++round) {
+  const double end = seconds_now() + seconds;
+  for (size_t round = 0; round < least || seconds_now() < end; ++round) {
     for (size_t i = 0; i < functions.size(); ++i) {
-      const double start = now();
+      const double start = seconds_now();
       functions[i]();
-      best[i] = std::min(best[i], now() - start);
+      best[i] = std::min(best[i], seconds_now() - start);
     }
   }
   return best;

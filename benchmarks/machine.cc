@@ -1,19 +1,17 @@
 #include <algorithm>
 #include <barrier>
-#include <chrono>
 #include <cstring>
 #include <limits>
 
 #include "benchmarks/harness.h"
 #include "benchmarks/limits.h"
 #include "core/aligned_buffer.h"
+#include "core/clock.h"
 #include "core/cpu_info.h"
 #include "kernels/target.h"
 
 namespace quern::bench {
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // The best wall time of body(thread) on all threads at once. The barrier takes the time when the last thread arrives,
 // so a round lasts from everybody's start to everybody's end, however many threads share a core.
@@ -21,7 +19,7 @@ double best_round(size_t threads, size_t rounds, const std::function<void(size_t
   double best = std::numeric_limits<double>::infinity();
   double last = 0;
   std::barrier together(static_cast<ptrdiff_t>(threads), [&]() noexcept {
-    const double time = now();
+    const double time = seconds_now();
     if (last > 0) best = std::min(best, time - last);
     last = time;
   });
@@ -42,9 +40,9 @@ double fma_peak_gflops(size_t threads, size_t rounds) {
   double elapsed = 0;
   while (elapsed < 0.5e-3) {
     count *= 2;
-    const double start = now();
+    const double start = seconds_now();
     operations = multiply_adds(count);
-    elapsed = now() - start;
+    elapsed = seconds_now() - start;
   }
   const double best = best_round(threads, rounds, [count](size_t) { multiply_adds(count); });
   return operations * static_cast<double>(threads) / best * 1e-9;

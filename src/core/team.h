@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/cache_line.h"
+#include "core/clock.h"
 #include "core/range.h"
 #include "core/signal.h"
 
@@ -40,10 +40,6 @@ class Seconds {
 struct alignas(kCacheLine) WaitClock {
   Seconds tickets, team, queue;
 };
-
-inline double seconds_now() noexcept {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Where the members of a team meet between operations that read what others wrote. A counter, no lock.
 class Team {
