@@ -37,8 +37,7 @@ class LossPass {
         remaining_(tasks_) {
     const size_t teams = teams_for(threads, tasks_);
     for (size_t team = 0; team < teams; ++team) {
-      const size_t members = Member{.index = team, .size = teams}.part(threads).size();
-      places_.emplace_back(model.config(), at_once_, members);
+      places_.emplace_back(model.config(), at_once_, members_of(team, teams, threads));
     }
     workers_ = std::make_unique<Workers>(
         WorkersOptions{.threads = threads, .teams = teams},

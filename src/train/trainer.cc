@@ -79,8 +79,7 @@ Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatche
   const size_t threads = thread_count(config);
   const size_t teams = options_.teams != 0 ? options_.teams : teams_for(threads, losses_.size());
   for (size_t team = 0; team < teams; ++team) {
-    const size_t members = Member{.index = team, .size = teams}.part(threads).size();
-    work_.emplace_back(model.config(), micro_sequences(config), true, members);
+    work_.emplace_back(model.config(), micro_sequences(config), true, members_of(team, teams, threads));
   }
   workers_ = std::make_unique<Workers>(
       WorkersOptions{.threads = threads, .teams = teams, .pin = config.train.pin},

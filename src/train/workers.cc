@@ -32,6 +32,10 @@ void pin_this_thread(size_t i) {
 
 size_t teams_for(size_t threads, size_t tasks) { return std::max<size_t>(1, std::min(threads, tasks)); }
 
+size_t members_of(size_t team, size_t teams, size_t threads) {
+  return Member{.index = team, .size = teams}.part(threads).size();
+}
+
 Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed failed)
     : run_(std::move(run)),
       done_(std::move(done)),
@@ -39,7 +43,7 @@ Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed faile
       queue_(kQueue),
       waits_(options.threads) {
   for (size_t i = 0; i < options.teams; ++i) {
-    const size_t size = Member{.index = i, .size = options.teams}.part(options.threads).size();
+    const size_t size = members_of(i, options.teams, options.threads);
     crews_.push_back(std::make_unique<Crew>());
     crews_[i]->team = std::make_unique<Team>(size);
   }

@@ -102,4 +102,7 @@ class Workers {
 // How many teams share `tasks` tasks that are worth doing at once.
 size_t teams_for(size_t threads, size_t tasks);
 
+// How many of `threads` threads in `teams` teams are in this one.
+size_t members_of(size_t team, size_t teams, size_t threads);
+
 }  // namespace quern::train
