@@ -7,6 +7,7 @@
 
 #include "checkpoint/folder.h"
 #include "core/error.h"
+#include "support/message.h"
 #include "support/mutation.h"
 #include "support/temporary_folder.h"
 #include "toy_run.h"
@@ -19,14 +20,7 @@ using Names = std::set<std::string>;
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-std::string message_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::message_of;
 
 // In place, as a failing disk does; write_file() would replace the file.
 void overwrite(const fs::path& path, const std::string& text) {

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "support/child_process.h"
+#include "support/message.h"
 #include "support/temporary_folder.h"
 
 namespace quern {
@@ -17,14 +18,7 @@ using Names = std::set<std::string>;
 
 constexpr size_t kLimit = 1 << 20;
 
-std::string message_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::message_of;
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

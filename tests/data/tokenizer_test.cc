@@ -129,7 +129,7 @@ TEST_F(TokenizerFile, ErrorsNameTheFile) {
 
 // /dev/full refuses what is written to it, as a full disk does.
 TEST_F(TokenizerFile, AFullDiskLeavesTheOldFile) {
-  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP();
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "this system has no /dev/full";
   ByteTokenizer().save(path("t.json"));
   std::filesystem::create_symlink("/dev/full", path("t.json.partial"));
   const auto other = CharTokenizer::from_text("ab", "text");

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "support/message.h"
 #include "support/mutation.h"
 #include "support/temporary_folder.h"
 #include "train/config_fields.h"
@@ -13,14 +14,7 @@
 namespace quern::train {
 namespace {
 
-std::string message_of(const auto& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using test::message_of;
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
