@@ -39,14 +39,8 @@ OptimizerOptions optimizer_options(const RunConfig& config) {
 
 size_t sequences_per_step(const RunConfig& config) { return config.train.batch * config.train.accumulation; }
 
-// Sequences of one micro-batch: about 256 tokens, and no more than a step has.
-size_t micro_sequences(const RunConfig& config) {
-  return std::min(sequences_per_micro_batch(config.model.context), sequences_per_step(config));
-}
-
-size_t micro_batches(const RunConfig& config) {
-  const size_t at_once = micro_sequences(config);
-  return (sequences_per_step(config) + at_once - 1) / at_once;
+StepCut cut_of(const RunConfig& config) {
+  return cut_step(sequences_per_step(config), config.model.context, thread_count(config));
 }
 
 }  // namespace
@@ -65,7 +59,7 @@ size_t thread_count(const RunConfig& config) {
   return std::min(cpu_info().usable_cores, kMostThreads);
 }
 
-bool worth_packing(const RunConfig& config) { return micro_batches(config) >= kPackFrom; }
+bool worth_packing(const RunConfig& config) { return cut_of(config).micro_batches >= kPackFrom; }
 
 Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatches& batches, TrainerOptions options)
     : config_(config),
@@ -74,15 +68,16 @@ Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatche
       batches_(batches),
       schedule_(schedule_of(config)),
       optimizer_(model.layout(), optimizer_options(config)),
-      gradient_(model.layout(), teams_for(thread_count(config), micro_batches(config))),
-      losses_(micro_batches(config)) {
+      cut_(cut_of(config)),
+      gradient_(model.layout(), options_.teams != 0 ? options_.teams : cut_.teams),
+      losses_(sequences_per_step(config)) {
   const size_t threads = thread_count(config);
-  const size_t teams = options_.teams != 0 ? options_.teams : teams_for(threads, losses_.size());
-  for (size_t team = 0; team < teams; ++team) {
-    work_.emplace_back(model.config(), micro_sequences(config), true, members_of(team, teams, threads));
+  if (options_.teams != 0) cut_.teams = options_.teams;
+  for (size_t team = 0; team < cut_.teams; ++team) {
+    work_.emplace_back(model.config(), cut_.at_once, true, members_of(team, cut_.teams, threads));
   }
   workers_ = std::make_unique<Workers>(
-      WorkersOptions{.threads = threads, .teams = teams, .pin = config.train.pin},
+      WorkersOptions{.threads = threads, .teams = cut_.teams, .pin = config.train.pin},
       [this](const Task& task, size_t team, const Member& member) { run(task, team, member); },
       [this](const Task& task, size_t) { done(task); },
       [this] {
@@ -100,7 +95,7 @@ StepReport Trainer::step() {
     prefetcher_ = std::make_unique<data::Prefetcher>(
         batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
                                         .sequences_per_step = static_cast<uint32_t>(sequences_per_step(config_)),
-                                        .at_once = static_cast<uint32_t>(micro_sequences(config_)),
+                                        .at_once = static_cast<uint32_t>(cut_.at_once),
                                         .first_step = static_cast<uint32_t>(steps_done_)});
   }
   const double start = seconds_now();
@@ -111,7 +106,7 @@ StepReport Trainer::step() {
   feed();
   finished_.await_change(finished);
   workers_->rethrow();
-  turns_done_ += static_cast<uint32_t>(losses_.size());
+  turns_done_ += static_cast<uint32_t>(cut_.micro_batches);
   ++steps_done_;
   const double seconds = seconds_now() - start;
   times_.total += seconds * static_cast<double>(workers_->threads());
@@ -131,8 +126,8 @@ StepReport Trainer::step() {
 }
 
 void Trainer::feed() {
-  remaining_.store(losses_.size(), std::memory_order_relaxed);  // made visible by the queue
-  for (uint32_t i = 0; i < losses_.size(); ++i) {
+  remaining_.store(cut_.micro_batches, std::memory_order_relaxed);  // made visible by the queue
+  for (uint32_t i = 0; i < cut_.micro_batches; ++i) {
     data::Batch* batch = prefetcher_->next();
     if (batch == nullptr) return;  // a worker failed
     workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = batch});
@@ -154,7 +149,8 @@ void Trainer::run(const Task& task, size_t team, const Member& member) {
 
 void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const Member& member) {
   const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
-  const double loss = model_.forward_backward(
+  Workspace& work = work_[team];
+  model_.forward_backward(
       {.tokens = batch.inputs.data(),
        .targets = batch.targets.data(),
        .sequences = batch.sequences,
@@ -162,9 +158,13 @@ void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const
        .seed = config_.train.seed,
        .step = batch.step,
        .first_sequence = batch.first,
-       .turn = {.number = turns_done_ + index, .first = index == 0, .last = index + 1 == losses_.size()}},
-      static_cast<float>(1.0 / tokens), gradient_, work_[team], member);
-  if (member.leads()) losses_[index] = loss;
+       .turn = {.number = turns_done_ + index, .first = index == 0, .last = index + 1 == cut_.micro_batches}},
+      static_cast<float>(1.0 / tokens), gradient_, work, member);
+  if (!member.leads()) return;
+  for (size_t s = 0; s < batch.sequences; ++s) {  // so that the sum does not depend on the cut
+    const auto losses = work.losses.subspan(s * config_.model.context, config_.model.context);
+    losses_[batch.first + s] = std::accumulate(losses.begin(), losses.end(), 0.0);
+  }
 }
 
 // By the leader of the team that did the task.

@@ -16,6 +16,7 @@
 #include "optim/schedule.h"
 #include "train/config.h"
 #include "train/observer.h"
+#include "train/step_cut.h"
 #include "train/workers.h"
 
 namespace quern::train {
@@ -85,10 +86,11 @@ class Trainer {
   const data::TrainingBatches& batches_;
   quern::Schedule schedule_;
   Optimizer optimizer_;
+  StepCut cut_;
   Gradient gradient_;
   std::unique_ptr<data::Prefetcher> prefetcher_;  // made by the first step
   std::deque<Workspace> work_;                    // one a team
-  std::vector<double> losses_;                    // one a micro-batch
+  std::vector<double> losses_;                    // one a sequence of the step
   uint64_t steps_done_ = 0;
   uint32_t turns_done_ = 0;
   UpdateReport update_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <span>
 #include <vector>
@@ -81,15 +82,19 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
     for (size_t first = 0; first < sequences; first += at_once) {
       const size_t n = std::min(at_once, sequences - first);
       batches.fill(step, static_cast<uint32_t>(first), static_cast<uint32_t>(n), inputs.data(), targets.data());
-      loss += model.forward_backward({.tokens = inputs.data(),
-                                      .targets = targets.data(),
-                                      .sequences = n,
-                                      .T = T,
-                                      .seed = config.train.seed,
-                                      .step = step,
-                                      .first_sequence = static_cast<uint32_t>(first),
-                                      .turn = {.number = turn++, .first = first == 0, .last = first + n == sequences}},
-                                     static_cast<float>(1.0 / tokens), gradient, work);
+      model.forward_backward({.tokens = inputs.data(),
+                              .targets = targets.data(),
+                              .sequences = n,
+                              .T = T,
+                              .seed = config.train.seed,
+                              .step = step,
+                              .first_sequence = static_cast<uint32_t>(first),
+                              .turn = {.number = turn++, .first = first == 0, .last = first + n == sequences}},
+                             static_cast<float>(1.0 / tokens), gradient, work);
+      for (size_t s = 0; s < n; ++s) {
+        const auto losses = work.losses.subspan(s * T, T);
+        loss += std::accumulate(losses.begin(), losses.end(), 0.0);
+      }
     }
     gradient.join_all();
     const UpdateReport report = optimizer.begin(gradient.squared_norm(), schedule.at(step + 1), step + 1);

@@ -57,6 +57,7 @@ TEST_P(TrainerThreads, GiveTheBitsOfASequentialLoop) {
   RunConfig config = c.config();
   const RandomTokens tokens(3000, c.vocabulary);
   const data::TrainingBatches batches = test::batches_of(config, tokens);
+  config.train.threads = 1;
   EXPECT_EQ(worth_packing(config), c.packed);
   const Trained expected = test::train_sequentially(config, batches, c.vocabulary, kSteps);
   EXPECT_NE(expected.losses.front(), expected.losses.back());
@@ -65,7 +66,8 @@ TEST_P(TrainerThreads, GiveTheBitsOfASequentialLoop) {
     config.train.threads = threads;
     Engine engine(config, batches, c.vocabulary);
     EXPECT_EQ(engine.trainer.threads(), threads);
-    EXPECT_EQ(engine.trainer.teams(), std::min<size_t>(threads, c.micro_batches));
+    EXPECT_LE(engine.trainer.teams(), threads);
+    EXPECT_GE(engine.trainer.teams(), std::min<size_t>(threads, c.micro_batches));
     engine.steps(kSteps);
     EXPECT_TRUE(engine.result() == expected);
   }
@@ -111,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Trainer, TheTableOfTheManySegmentsIsJoinedByTasks) {
   RunConfig config;
   config.model = {1, 5, 160, 32, 0, 0.1};
-  config.train.batch = 18;
+  config.train.batch = 16;
   config.train.threads = 2;
   const RandomTokens tokens(3000, 1300);
   const data::TrainingBatches batches = test::batches_of(config, tokens);
@@ -119,7 +121,7 @@ TEST(Trainer, TheTableOfTheManySegmentsIsJoinedByTasks) {
   Engine engine(config, batches, 1300,
                 {.before_task = [&](const Task& task, const Member&) { ++tasks[static_cast<int>(task.kind)]; }});
   engine.steps(1);
-  EXPECT_EQ(tasks[static_cast<int>(TaskKind::kTrain)], 3);
+  EXPECT_EQ(tasks[static_cast<int>(TaskKind::kTrain)], 2);
   EXPECT_EQ(tasks[static_cast<int>(TaskKind::kJoin)], 2);
   EXPECT_EQ(tasks[static_cast<int>(TaskKind::kUpdate)], 2);
 }
