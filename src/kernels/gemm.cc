@@ -11,7 +11,7 @@
 #define HWY_TARGET_INCLUDE "kernels/gemm.cc"
 #include "hwy/foreach_target.h"
 //
-#include "kernels/gelu-inl.h"
+#include "kernels/gemm_epilogue-inl.h"
 #include "kernels/gemm_pack-inl.h"
 #include "kernels/tile-inl.h"
 #include "kernels/vec-inl.h"
@@ -60,57 +60,6 @@ GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float*
   }
   if (!kept) CopyAsFloat(g.a, i, k, rows, K, scratch, K);
   return {ALayout::kRows, scratch, K, kTileRows * K};
-}
-
-// Pointers that the epilogue does not use may be null.
-V EpilogueOf(const Gemm& g, V x, const float* bias, const float* residual, float* gelu_input) {
-  switch (g.epilogue) {
-    case Epilogue::kNone:
-      return x;
-    case Epilogue::kBias:
-      return hn::Add(x, hn::LoadU(d, bias));
-    case Epilogue::kResidual:
-      return hn::Add(x, hn::LoadU(d, residual));
-    case Epilogue::kBiasResidual:
-      return hn::Add(hn::Add(x, hn::LoadU(d, bias)), hn::LoadU(d, residual));
-    case Epilogue::kBiasGelu: {
-      const V y = hn::Add(x, hn::LoadU(d, bias));
-      if (gelu_input != nullptr) hn::StoreU(y, d, gelu_input);
-      return Gelu(y);
-    }
-  }
-  return x;
-}
-
-// p + n, or null for null.
-template <typename T>
-T* Offset(T* p, size_t n) {
-  return p != nullptr ? p + n : nullptr;
-}
-
-// Finishes `cols` < kN elements at offset `at` of C, column j, through buffers: nothing past them is touched.
-void EpilogueTail(const Gemm& g, size_t at, size_t j, size_t cols) {
-  const size_t bytes = cols * sizeof(float);
-  HWY_ALIGN float x[kN] = {}, bias[kN] = {}, residual[kN] = {}, input[kN] = {};
-  std::memcpy(x, g.c + at, bytes);
-  if (g.bias != nullptr) std::memcpy(bias, g.bias + j, bytes);
-  if (g.residual != nullptr) std::memcpy(residual, g.residual + at, bytes);
-  hn::Store(EpilogueOf(g, hn::Load(d, x), bias, residual, input), d, x);
-  std::memcpy(g.c + at, x, bytes);
-  if (g.gelu_input != nullptr) std::memcpy(g.gelu_input + at, input, bytes);
-}
-
-// Finishes rows i ... and columns j ... of C while they are in L1.
-void ApplyEpilogue(const Gemm& g, size_t i, size_t rows, size_t j, size_t cols) {
-  for (size_t r = i; r < i + rows; ++r) {
-    size_t at = r * g.c_stride + j, c = 0;
-    for (; c + kN <= cols; c += kN, at += kN) {
-      const V x = hn::LoadU(d, g.c + at);
-      hn::StoreU(EpilogueOf(g, x, Offset(g.bias, j + c), Offset(g.residual, at), Offset(g.gelu_input, at)), d,
-                 g.c + at);
-    }
-    if (c < cols) EpilogueTail(g, at, j + c, cols - c);
-  }
 }
 
 // One tile of C whose last vector is not whole: through a buffer, so that nothing past column N is touched.
@@ -179,7 +128,7 @@ struct BlockB {
 // C[i ... i + rows, block] = or += A B: one tile of rows along the panels.
 void MultiplyRows(const Gemm& g, ALayout layout, const float* a, size_t a_stride, const BlockB& b, size_t i,
                   size_t rows, Ahead& ahead) {
-  const bool last = b.k + b.K == g.K;
+  const FinishFunction finish = b.k + b.K == g.K ? FinishFor(g) : nullptr;
   TileArgs args{.K = b.K,
                 .a = a,
                 .a_stride = a_stride,
@@ -202,7 +151,7 @@ void MultiplyRows(const Gemm& g, ALayout layout, const float* a, size_t a_stride
     } else {
       EdgeTile(tile, args, rows, cols);
     }
-    if (last && g.epilogue != Epilogue::kNone) ApplyEpilogue(g, i, rows, b.j + j, cols);
+    if (finish != nullptr) finish(g, i, rows, b.j + j, cols);
   }
 }
 
@@ -233,6 +182,12 @@ bool ReadsInPlace(const Gemm& g, size_t block) {
          g.K * g.N <= block / 2;
 }
 
+// With so few rows a walk by single panels would gain nothing.
+constexpr size_t kFewRows = 4 * kTileRows;
+
+// Depth of a piece of a panel that takes half of a 48 KiB L1 as fp32.
+constexpr size_t kWidenedDepth = (size_t{24} << 10) / sizeof(float) / kTileCols;
+
 // How a product is cut: blocks of `depth` rows and `width` columns of B.
 struct Cut {
   size_t depth, width;
@@ -248,19 +203,30 @@ Cut CutOf(const Gemm& g, size_t block) {
   const size_t depth = EqualPart(g.K, kMaxDepth, 1);
   const bool together = g.packed_b != nullptr || g.layout == Layout::kNT;
   const bool fits = IsCopied(g) ? g.M <= kGroupRows : g.M * depth <= block;
-  const bool narrow = together && fits && g.M > 4 * kTileRows;
+  const bool narrow = together && fits && g.M > kFewRows;
   const size_t most = std::clamp(block, depth * kTileCols, kScratchB) / depth / kTileCols * kTileCols;
   return {depth, narrow ? kTileCols : EqualPart(g.N, most, kTileCols), narrow, ReadsInPlace(g, block)};
 }
 
-// The panels of B for a block: those packed ahead, those of B itself, or packed here.
+// Where panel j / kTileCols of a packed B has its row k.
+const void* PackedAt(const Gemm& g, size_t k, size_t j) {
+  return static_cast<const char*>(g.packed_b) + (j / kTileCols * g.K + k) * kTileCols * size_of(g.packed_type);
+}
+
+// The panels of B for a block: those packed ahead, those of B itself, or packed or widened here.
 BlockB PrepareB(const Gemm& g, const Cut& cut, size_t k, size_t j, float* scratch) {
   const size_t K = std::min(cut.depth, g.K - k), N = std::min(cut.width, g.N - j);
-  if (g.packed_b != nullptr) {
-    return {g.packed_b + (j / kTileCols * g.K + k) * kTileCols, g.K * kTileCols, kTileCols, k, K, j, N};
+  if (g.packed_b != nullptr && g.packed_type == DType::kF32) {
+    return {static_cast<const float*>(PackedAt(g, k, j)), g.K * kTileCols, kTileCols, k, K, j, N};
   }
   if (cut.in_place) return {static_cast<const float*>(At(g.b, k, j)), kTileCols, g.b.stride, k, K, j, N};
-  PackPanelsB(g.layout, g.b, k, K, j, N, scratch, kTileCols * K);
+  if (g.packed_b != nullptr) {
+    const size_t panels = (N + kTileCols - 1) / kTileCols;
+    CopyAsFloat({PackedAt(g, k, j), g.K * kTileCols, g.packed_type}, 0, 0, panels, K * kTileCols, scratch,
+                K * kTileCols);
+  } else {
+    PackPanelsB(g.layout, g.b, k, K, j, N, scratch, kTileCols * K);
+  }
   return {scratch, kTileCols * K, kTileCols, k, K, j, N};
 }
 
@@ -270,11 +236,24 @@ Region RegionOfB(const Gemm& g, const Cut& cut, size_t k, size_t j) {
   if (!cut.narrow || k >= g.K) return {};
   const size_t K = std::min(cut.depth, g.K - k), N = std::min(cut.width, g.N - j);
   if (g.packed_b == nullptr) return RegionOf(g.b, j, k, N, K);
-  const float* panel = g.packed_b + (j / kTileCols * g.K + k) * kTileCols;
-  return {reinterpret_cast<const char*>(panel), 0, 1, LinesOf(K * kTileCols * sizeof(float))};
+  return {static_cast<const char*>(PackedAt(g, k, j)), 0, 1, LinesOf(K * kTileCols * size_of(g.packed_type))};
+}
+
+// Few rows pass by 16-bit panels, as in generation: a piece of a panel that fits L1 is widened, and B is read in the
+// order in which it lies, as fast as memory gives it.
+void MultiplyFewRows(const Gemm& g, float* scratch) {
+  const Cut cut{.depth = EqualPart(g.K, kWidenedDepth, 1), .width = kTileCols, .narrow = false, .in_place = false};
+  for (size_t j = 0; j < g.N; j += cut.width) {
+    for (size_t k = 0; k < g.K; k += cut.depth) {
+      MultiplyAllRows(g, PrepareB(g, cut, k, j, scratch + kScratchA), {}, scratch);
+    }
+  }
 }
 
 void Multiply(const Gemm& g, float* scratch, size_t block) {
+  if (g.packed_b != nullptr && g.packed_type != DType::kF32 && g.M <= kFewRows && !IsCopied(g)) {
+    return MultiplyFewRows(g, scratch);
+  }
   const Cut cut = CutOf(g, block);
   for (size_t k = 0; k < g.K; k += cut.depth) {
     for (size_t j = 0; j < g.N; j += cut.width) {
@@ -286,7 +265,7 @@ void Multiply(const Gemm& g, float* scratch, size_t block) {
 // K = 0: the empty sum.
 void MultiplyNothing(const Gemm& g) {
   for (size_t i = 0; i < g.M && !g.add; ++i) std::memset(g.c + i * g.c_stride, 0, g.N * sizeof(float));
-  if (g.epilogue != Epilogue::kNone) ApplyEpilogue(g, 0, g.M, 0, g.N);
+  if (const FinishFunction finish = FinishFor(g)) finish(g, 0, g.M, 0, g.N);
 }
 
 }  // namespace
@@ -303,8 +282,16 @@ void RunGemm(const Gemm& g, float* scratch, size_t block) {
 size_t GemmPackedSize(size_t K, size_t N) { return (N + kTileCols - 1) / kTileCols * kTileCols * K; }
 
 void GemmPackB(const PackB& p) {
-  float* panels = p.packed + (p.columns.begin / kTileCols * p.K + p.rows.begin) * kTileCols;
-  PackPanelsB(p.layout, p.b, p.rows.begin, p.rows.size(), p.columns.begin, p.columns.size(), panels, kTileCols * p.K);
+  const size_t at = (p.columns.begin / kTileCols * p.K + p.rows.begin) * kTileCols;
+  switch (p.packed_type) {
+    case DType::kF32:
+      return PackPanelsB(p.layout, p.b, p.rows.begin, p.rows.size(), p.columns.begin, p.columns.size(),
+                         static_cast<float*>(p.packed) + at, kTileCols * p.K);
+    case DType::kBF16:
+      return PackNarrowB<DType::kBF16>(p, static_cast<Half*>(p.packed) + at);
+    case DType::kF16:
+      return PackNarrowB<DType::kF16>(p, static_cast<Half*>(p.packed) + at);
+  }
 }
 
 }  // namespace quern::kernels::HWY_NAMESPACE
@@ -335,6 +322,8 @@ void gemm(const Gemm& args, std::span<float> scratch) noexcept {
   assert(args.bias != nullptr || args.epilogue == Epilogue::kNone || args.epilogue == Epilogue::kResidual);
   assert(args.residual != nullptr ||
          (args.epilogue != Epilogue::kResidual && args.epilogue != Epilogue::kBiasResidual));
+  assert(args.kept.data == nullptr ||
+         (args.epilogue != Epilogue::kResidual && args.epilogue != Epilogue::kBiasResidual));
   HWY_DYNAMIC_DISPATCH(RunGemm)(args, scratch.data(), block_floats());
 }
 
@@ -342,8 +331,14 @@ size_t packed_size(size_t K, size_t N) noexcept { return HWY_DYNAMIC_DISPATCH(Ge
 
 void pack_b(const PackB& args) noexcept { HWY_DYNAMIC_DISPATCH(GemmPackB)(args); }
 
-void pack_b(Layout layout, const Operand& b, size_t K, size_t N, float* packed) noexcept {
-  pack_b({.layout = layout, .b = b, .K = K, .packed = packed, .rows = {0, K}, .columns = {0, N}});
+void pack_b(Layout layout, const Operand& b, size_t K, size_t N, void* packed, DType packed_type) noexcept {
+  pack_b({.layout = layout,
+          .b = b,
+          .K = K,
+          .packed = packed,
+          .packed_type = packed_type,
+          .rows = {0, K},
+          .columns = {0, N}});
 }
 
 Gemm block_of(const Gemm& g, Range rows, Range columns) noexcept {
@@ -351,17 +346,19 @@ Gemm block_of(const Gemm& g, Range rows, Range columns) noexcept {
   const auto moved = [](const Operand& x, size_t n) {
     return Operand{static_cast<const char*>(x.data) + n * size_of(x.type), x.stride, x.type};
   };
-  const auto within_c = [&](auto* p) { return p != nullptr ? p + rows.begin * g.c_stride + columns.begin : nullptr; };
+  const size_t within_c = rows.begin * g.c_stride + columns.begin;
   Gemm block = g;
   block.M = rows.size();
   block.N = columns.size();
   block.a = moved(g.a, g.layout == Layout::kTN ? rows.begin : rows.begin * g.a.stride);
   if (g.b.data != nullptr) block.b = moved(g.b, columns.begin * (g.layout == Layout::kNT ? g.b.stride : 1));
-  if (g.packed_b != nullptr) block.packed_b = g.packed_b + columns.begin * g.K;
-  block.c = within_c(g.c);
+  if (g.packed_b != nullptr) {
+    block.packed_b = static_cast<const char*>(g.packed_b) + columns.begin * g.K * size_of(g.packed_type);
+  }
+  if (g.c != nullptr) block.c = g.c + within_c;
   if (g.bias != nullptr) block.bias = g.bias + columns.begin;
-  block.residual = within_c(g.residual);
-  block.gelu_input = within_c(g.gelu_input);
+  if (g.residual != nullptr) block.residual = g.residual + within_c;
+  if (g.kept.data != nullptr) block.kept.data = static_cast<char*>(g.kept.data) + within_c * size_of(g.kept.type);
   return block;
 }
 

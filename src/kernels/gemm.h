@@ -31,23 +31,32 @@ struct Operand {
 enum class Epilogue : uint8_t {
   kNone,
   kBias,          // x + bias[j]
-  kBiasGelu,      // gelu(x + bias[j]); x + bias[j] goes to gelu_input where that is not null
+  kBiasGelu,      // gelu(x + bias[j])
   kResidual,      // x + residual[i, j]
   kBiasResidual,  // (x + bias[j]) + residual[i, j]
+};
+
+// Where y = x + bias[j], or x without a bias, is kept for backward: (M, N) with c_stride. As bf16 or fp16 it is rounded
+// to nearest even, and C follows from the rounded value: C is y as backward will read it, or gelu of that. Not with a
+// residual.
+struct Kept {
+  void* data = nullptr;  // null: nowhere
+  DType type = DType::kF32;
 };
 
 struct Gemm {
   Layout layout = Layout::kNN;
   size_t M = 0, N = 0, K = 0;
   Operand a, b;
-  const float* packed_b = nullptr;  // instead of b: what pack_b wrote for this (K, N)
+  const void* packed_b = nullptr;  // instead of b: what pack_b wrote for this (K, N)
+  DType packed_type = DType::kF32;
   float* c = nullptr;
   size_t c_stride = 0;
   bool add = false;  // C += instead of C =
   Epilogue epilogue = Epilogue::kNone;
   const float* bias = nullptr;      // (N)
   const float* residual = nullptr;  // (M, N) with c_stride, not C itself: to add to C in place use `add`
-  float* gelu_input = nullptr;      // (M, N) with c_stride
+  Kept kept = {};
 };
 
 // Floats of scratch that any gemm() call needs; one scratch per thread.
@@ -58,10 +67,12 @@ inline constexpr size_t kGemmScratch = size_t{320} << 10;
 void gemm(const Gemm& args, std::span<float> scratch) noexcept;
 
 // A (K, N) operand B packed ahead, for weights that many calls use. The layout belongs to the current target: pack
-// again after select_target().
-size_t packed_size(size_t K, size_t N) noexcept;  // floats
-// Packs b, which lies as layout says (kTN as kNN), into `packed` (packed_size(K, N) floats).
-void pack_b(Layout layout, const Operand& b, size_t K, size_t N, float* packed) noexcept;
+// again after select_target(). Packed as bf16 or fp16 it is rounded to nearest even, with the bits of to_bf16() and
+// to_f16(), and a product has the bits of the fp32 product with B rounded first.
+size_t packed_size(size_t K, size_t N) noexcept;  // elements
+// Packs b, which lies as layout says (kTN as kNN), into `packed` (packed_size(K, N) elements).
+void pack_b(Layout layout, const Operand& b, size_t K, size_t N, void* packed,
+            DType packed_type = DType::kF32) noexcept;
 
 // Columns of a packed operand can be divided between threads at multiples of this, on every target.
 inline constexpr size_t kPanelColumns = 48;
@@ -69,10 +80,11 @@ inline constexpr size_t kPanelColumns = 48;
 // Packs a part of (K, N) into its place: other parts may be packed by other threads at the same time.
 struct PackB {
   Layout layout = Layout::kNN;
-  Operand b;                // the whole
-  size_t K = 0;             // of the whole
-  float* packed = nullptr;  // the whole
-  Range rows, columns;      // of (K, N); columns begin at a multiple of kPanelColumns and end at one or at N
+  Operand b;               // the whole
+  size_t K = 0;            // of the whole
+  void* packed = nullptr;  // the whole
+  DType packed_type = DType::kF32;
+  Range rows, columns;  // of (K, N); columns begin at a multiple of kPanelColumns and end at one or at N
 };
 void pack_b(const PackB& args) noexcept;
 

@@ -119,6 +119,32 @@ HWY_INLINE void PackPanelsB(Layout layout, const Operand& b, size_t k, size_t K,
   }
 }
 
+template <DType kType>
+HWY_INLINE void NarrowRow(const float* HWY_RESTRICT in, Half* HWY_RESTRICT out, size_t vectors) {
+  for (; vectors >= 4; vectors -= 4, in += 4 * kN, out += 4 * kN) {
+    StoreAsx4<kType>(hn::Load(d, in), hn::Load(d, in + kN), hn::Load(d, in + 2 * kN), hn::Load(d, in + 3 * kN), out);
+  }
+  for (; vectors > 0; --vectors, in += kN, out += kN) StoreAs<kType>(hn::Load(d, in), out);
+}
+
+// PackPanelsB into 16-bit panels, by way of at most 64 rows of panels in L1. Straight rows pass in pieces of 8 panels,
+// so that memory is read in long runs; transposed panels, whose rows are columns of B, one by one.
+template <DType kType>
+void PackNarrowB(const PackB& p, Half* panels) {
+  const size_t depth = p.layout == Layout::kNT ? 64 : 8, width = 64 / depth * kTileCols;
+  HWY_ALIGN float wide[64 * kTileCols];
+  for (size_t k = 0; k < p.rows.size(); k += depth) {
+    const size_t K = std::min(depth, p.rows.size() - k);
+    for (size_t j = 0; j < p.columns.size(); j += width) {
+      const size_t N = std::min(width, p.columns.size() - j);
+      PackPanelsB(p.layout, p.b, p.rows.begin + k, K, p.columns.begin + j, N, wide, kTileCols * K);
+      for (size_t c = 0; c < N; c += kTileCols) {
+        NarrowRow<kType>(wide + c * K, panels + ((j + c) * p.K + k * kTileCols), K * kTileVecs);
+      }
+    }
+  }
+}
+
 }  // namespace quern::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -68,7 +68,7 @@ void linear_forward(const Linear& linear, const float* x, float* y, size_t rows,
 void linear_gelu_forward(const Linear& linear, const float* x, float* input, float* y, size_t rows,
                          std::span<float> scratch, const Member& member) {
   Gemm gemm = forward(linear, x, y, rows, Epilogue::kBiasGelu);
-  gemm.gelu_input = input;
+  gemm.kept = {input};
   gemm_part(gemm, member, scratch);
 }
 
