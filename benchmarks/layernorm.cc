@@ -1,5 +1,6 @@
-// LayerNorm on {8, 16, 32} sequences of 64 tokens with 512 features, one thread: forward, and forward with backward,
-// against the same reads and writes without arithmetic ("copy") and against oneDNN.
+// LayerNorm on {8, 16, 32} sequences of 64 tokens with 512 features, one thread, against the same reads and writes
+// without arithmetic ("copy") and against oneDNN. Forward keeps nothing, and reads and writes what oneDNN's does. With
+// backward it keeps the normalised input, which oneDNN computes again: more traffic for us, and the ratio is of times.
 #include <cmath>
 #include <random>
 #include <string>
@@ -8,6 +9,7 @@
 #include "benchmarks/workloads.h"
 #include "core/aligned_buffer.h"
 #include "kernels/layernorm.h"
+#include "kernels/types.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "benchmarks/layernorm.cc"
@@ -19,27 +21,59 @@ HWY_BEFORE_NAMESPACE();
 namespace quern::bench::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// The traffic of forward: reads x, writes out. n is a multiple of 64.
-void TrafficForward(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, size_t n) {
-  const hn::ScalableTag<float> d;
+const hn::ScalableTag<float> d;
+using V = hn::Vec<hn::ScalableTag<float>>;
+
+// Sixteen floats, or as many bits of half the size in the first half of each vector.
+template <size_t kBytes>
+V Load(const char* p) {
+  if constexpr (kBytes == 4) return hn::Load(d, reinterpret_cast<const float*>(p));
+  const hn::Half<hn::ScalableTag<float>> half;
+  return hn::ZeroExtendVector(d, hn::Load(half, reinterpret_cast<const float*>(p)));
+}
+template <size_t kBytes>
+void Store(V v, char* p) {
+  if constexpr (kBytes == 4) return hn::Store(v, d, reinterpret_cast<float*>(p));
+  const hn::Half<hn::ScalableTag<float>> half;
+  hn::Store(hn::LowerHalf(half, v), half, reinterpret_cast<float*>(p));
+}
+
+// The traffic of forward: reads x, writes out, and n elements of kBytes bytes to kept (0: none). n is a multiple of 64.
+template <size_t kBytes>
+void CopyForward(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, char* HWY_RESTRICT kept, size_t n) {
   const size_t N = hn::Lanes(d);
   for (size_t i = 0; i < n; i += 2 * N) {
-    const auto a = hn::Load(d, x + i), b = hn::Load(d, x + i + N);
+    const V a = hn::Load(d, x + i), b = hn::Load(d, x + i + N);
     hn::Store(a, d, out + i);
     hn::Store(b, d, out + i + N);
+    if constexpr (kBytes != 0) Store<kBytes>(a, kept + i * kBytes);
+    if constexpr (kBytes != 0) Store<kBytes>(b, kept + (i + N) * kBytes);
   }
 }
 
-// The traffic of backward: reads x, dout and dx, writes dx. Or-ing is how the reads are used.
-void TrafficBackward(const float* HWY_RESTRICT x, const float* HWY_RESTRICT dout, float* HWY_RESTRICT dx, size_t n) {
-  const hn::ScalableTag<float> d;
+// The traffic of backward: reads what is kept, dout and dx, writes dx. Or-ing is how the reads are used.
+template <size_t kBytes>
+void CopyBackward(const char* HWY_RESTRICT kept, const float* HWY_RESTRICT dout, float* HWY_RESTRICT dx, size_t n) {
   const size_t N = hn::Lanes(d);
+  const auto either = [&](size_t i) HWY_ATTR {
+    return hn::Or(hn::Or(Load<kBytes>(kept + i * kBytes), hn::Load(d, dout + i)), hn::Load(d, dx + i));
+  };
   for (size_t i = 0; i < n; i += 2 * N) {
-    const auto a = hn::Or(hn::Or(hn::Load(d, x + i), hn::Load(d, dout + i)), hn::Load(d, dx + i));
-    const auto b = hn::Or(hn::Or(hn::Load(d, x + i + N), hn::Load(d, dout + i + N)), hn::Load(d, dx + i + N));
+    const V a = either(i), b = either(i + N);
     hn::Store(a, d, dx + i);
     hn::Store(b, d, dx + i + N);
   }
+}
+
+void TrafficForward(const float* x, float* out, char* kept, size_t bytes, size_t n) {
+  if (bytes == 0) return CopyForward<0>(x, out, kept, n);
+  if (bytes == 2) return CopyForward<2>(x, out, kept, n);
+  return CopyForward<4>(x, out, kept, n);
+}
+
+void TrafficBackward(const char* kept, size_t bytes, const float* dout, float* dx, size_t n) {
+  if (bytes == 2) return CopyBackward<2>(kept, dout, dx, n);
+  return CopyBackward<4>(kept, dout, dx, n);
 }
 
 }  // namespace quern::bench::HWY_NAMESPACE
@@ -55,6 +89,7 @@ HWY_EXPORT(TrafficBackward);
 constexpr size_t kFeatures = 512;
 
 using Floats = AlignedBuffer<float>;
+using kernels::DType;
 
 // n normal values.
 Floats normal(size_t n, unsigned seed) {
@@ -73,20 +108,26 @@ struct Workload {
   Floats weight = normal(kFeatures, 5), bias = normal(kFeatures, 6);
   Floats dweight = normal(kFeatures, 7), dbias = normal(kFeatures, 8);
   Floats mean = normal(rows, 9), reciprocal = normal(rows, 10);  // variance, for oneDNN
+  Floats kept = normal(n, 11);                                   // room for any format
 
-  void forward() {
-    kernels::layernorm_forward(x.data(), weight.data(), bias.data(), out.data(), {mean.data(), reciprocal.data()}, rows,
-                               kFeatures);
+  void forward(kernels::LayernormKept keep) {
+    kernels::layernorm_forward(x.data(), weight.data(), bias.data(), out.data(), keep, rows, kFeatures);
   }
-  void backward() {
-    kernels::layernorm_backward({.x = x.data(),
+  void both(DType type) {
+    const kernels::LayernormKept keep{kept.data(), type, reciprocal.data()};
+    forward(keep);
+    kernels::layernorm_backward({.kept = keep,
                                  .weight = weight.data(),
                                  .dout = dout.data(),
-                                 .stats = {mean.data(), reciprocal.data()},
                                  .dx = dx.data(),
                                  .dweight = dweight.data(),
                                  .dbias = dbias.data()},
                                 rows, kFeatures);
+  }
+  char* bytes() { return reinterpret_cast<char*>(kept.data()); }
+  void traffic_forward(size_t size) { HWY_DYNAMIC_DISPATCH(TrafficForward)(x.data(), out.data(), bytes(), size, n); }
+  void traffic_backward(size_t size) {
+    HWY_DYNAMIC_DISPATCH(TrafficBackward)(bytes(), size, dout.data(), dx.data(), n);
   }
   void peer_forward(const Peers& peers, void* handle) {
     peers.layernorm_forward(handle, x.data(), weight.data(), bias.data(), out.data(), mean.data(), reciprocal.data());
@@ -130,41 +171,55 @@ double error_of_row(const Workload& w, size_t row) {
 }
 
 // Runs both directions once and compares every 37th row. NaN fails as well.
-void check(Context& context, const std::string& name, Workload& w) {
+void check(Context& context, const std::string& name, Workload& w, DType type) {
   std::fill_n(w.dx.data(), w.n, 0.0f);
-  w.forward();
-  w.backward();
+  w.both(type);
+  // The roundings of a normalised input up to 5, times a weight up to 4.
+  const double tolerance = type == DType::kF32 ? 1e-4 : type == DType::kBF16 ? 20 * 0x1p-9 : 20 * 0x1p-12;
   for (size_t row = 0; row < w.rows; row += 37) {
     const double error = error_of_row(w, row);
-    if (!(error < 1e-4)) return context.wrong_answer(name, "row " + std::to_string(row) + " is off");
+    if (!(error < tolerance)) return context.wrong_answer(name, "row " + std::to_string(row) + " is off");
   }
 }
 
+// The first function is ours, the second the copy, the third, if any, oneDNN. `bytes` is what ours move per element.
+void compare(Context& context, const Workload& w, const std::string& name, size_t bytes,
+             const std::vector<std::function<void()>>& functions) {
+  const std::string full = name + "/" + std::to_string(w.rows) + "x" + std::to_string(kFeatures);
+  const double gigabytes = static_cast<double>(bytes * w.n) * 1e-9;
+  const std::vector<double> time = best_times(context, functions);
+  context.add(full, gigabytes / time[0], "GB/s", "copy", gigabytes / time[1], 0.7);
+  if (time.size() > 2) context.add(full, gigabytes / time[0], "GB/s", "onednn", gigabytes / time[2], 1.0);
+}
+
+void bench_forward(Context& context, Workload& w, const Peers* peers, void* handle) {
+  std::vector<std::function<void()>> functions = {[&] {
+                                                    w.forward({nullptr, DType::kF32, nullptr});
+                                                  },
+                                                  [&] { w.traffic_forward(0); }};
+  if (handle != nullptr) functions.push_back([&, handle] { w.peer_forward(*peers, handle); });
+  compare(context, w, "layernorm/forward", 8, functions);  // x, out
+}
+
+void bench_both(Context& context, const std::string& name, Workload& w, DType type, const Peers* peers, void* handle) {
+  check(context, name, w, type);
+  const size_t size = kernels::size_of(type);
+  std::vector<std::function<void()>> functions = {[&] { w.both(type); },
+                                                  [&] { w.traffic_forward(size), w.traffic_backward(size); }};
+  if (handle != nullptr) {
+    functions.push_back([&, handle] { w.peer_forward(*peers, handle), w.peer_backward(*peers, handle); });
+  }
+  compare(context, w, name, 20 + 2 * size, functions);  // x, out, kept; kept, dout, dx read, dx written
+}
+
 void bench_rows(Context& context, size_t rows) {
-  const std::string size = std::to_string(rows) + "x" + std::to_string(kFeatures);
   Workload w{.rows = rows};
-  check(context, "layernorm/forward_backward/" + size, w);
   const Peers* peers = context.peers();
   void* handle = peers ? peers->layernorm_create(rows, kFeatures) : nullptr;
-  const auto traffic_forward = [&] { HWY_DYNAMIC_DISPATCH(TrafficForward)(w.x.data(), w.out.data(), w.n); };
-  const auto traffic_backward = [&] {
-    HWY_DYNAMIC_DISPATCH(TrafficBackward)(w.x.data(), w.dout.data(), w.dx.data(), w.n);
-  };
-  const auto compare = [&](const std::string& name, double arrays, std::vector<std::function<void()>> functions) {
-    const double gigabytes = arrays * static_cast<double>(w.n * sizeof(float)) * 1e-9;
-    const std::vector<double> time = best_times(context, functions);
-    context.add(name, gigabytes / time[0], "GB/s", "copy", gigabytes / time[1], 0.7);
-    if (time.size() > 2) context.add(name, gigabytes / time[0], "GB/s", "onednn", gigabytes / time[2], 1.0);
-  };
-  std::vector<std::function<void()>> forward = {[&] { w.forward(); }, traffic_forward};
-  std::vector<std::function<void()>> both = {[&] { w.forward(), w.backward(); },
-                                             [&] { traffic_forward(), traffic_backward(); }};
-  if (handle != nullptr) {
-    forward.push_back([&] { w.peer_forward(*peers, handle); });
-    both.push_back([&] { w.peer_forward(*peers, handle), w.peer_backward(*peers, handle); });
-  }
-  compare("layernorm/forward/" + size, 2, forward);        // x, out
-  compare("layernorm/forward_backward/" + size, 6, both);  // and x, dout, dx read, dx written
+  bench_forward(context, w, peers, handle);
+  bench_both(context, "layernorm/forward_backward", w, DType::kF32, peers, handle);
+  bench_both(context, "layernorm/forward_backward_bf16", w, DType::kBF16, peers, handle);
+  bench_both(context, "layernorm/forward_backward_f16", w, DType::kF16, peers, handle);
   if (handle != nullptr) peers->layernorm_destroy(handle);
 }
 

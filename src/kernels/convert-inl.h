@@ -151,6 +151,53 @@ HWY_INLINE void StoreNAs(V x, Stored<kType>* HWY_RESTRICT p, size_t n) {
   std::memcpy(p, buffer, n * sizeof(*p));
 }
 
+// What is read back of x once it is stored.
+template <DType kType>
+HWY_INLINE V Rounded(V x) {
+  if constexpr (kType == DType::kF32) return x;
+  if constexpr (kType == DType::kBF16) return hn::And(RoundBF16(x), hn::BitCast(d, hn::Set(di, -65536)));
+  if constexpr (kType == DType::kF16) return PromoteF16(DemoteF16(x));
+}
+template <DType kType>
+HWY_INLINE V16 Rounded16(const V16& x) {
+  return Map([](V v) HWY_ATTR { return Rounded<kType>(v); }, x);
+}
+
+// Sixteen elements of any format, or the n < 16 at the end of a row, with zeros behind them.
+template <DType kType, bool kEnd>
+HWY_INLINE V16 LoadStepAs(const Stored<kType>* HWY_RESTRICT p, size_t n) {
+  HWY_ALIGN Stored<kType> buffer[kVirtualLanes];
+  if constexpr (kEnd) {
+    std::memset(buffer, 0, sizeof(buffer));
+    std::memcpy(buffer, p, n * sizeof(*p));
+    p = buffer;
+  }
+  V16 r;
+  r.p0 = LoadAs<kType>(p);
+  if constexpr (kParts > 1) r.p1 = LoadAs<kType>(p + kN);
+  if constexpr (kParts > 2) {
+    r.p2 = LoadAs<kType>(p + 2 * kN);
+    r.p3 = LoadAs<kType>(p + 3 * kN);
+  }
+  return r;
+}
+template <DType kType>
+HWY_INLINE void Store16As(const V16& x, Stored<kType>* HWY_RESTRICT p) {
+  StoreAs<kType>(x.p0, p);
+  if constexpr (kParts > 1) StoreAs<kType>(x.p1, p + kN);
+  if constexpr (kParts > 2) {
+    StoreAs<kType>(x.p2, p + 2 * kN);
+    StoreAs<kType>(x.p3, p + 3 * kN);
+  }
+}
+template <DType kType, bool kEnd>
+HWY_INLINE void StoreStepAs(const V16& x, Stored<kType>* HWY_RESTRICT p, size_t n) {
+  if constexpr (!kEnd) return Store16As<kType>(x, p);
+  HWY_ALIGN Stored<kType> buffer[kVirtualLanes];
+  Store16As<kType>(x, buffer);
+  std::memcpy(p, buffer, n * sizeof(*p));
+}
+
 }  // namespace quern::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

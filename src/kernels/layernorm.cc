@@ -6,6 +6,7 @@
 #define HWY_TARGET_INCLUDE "kernels/layernorm.cc"
 #include "hwy/foreach_target.h"
 
+#include "kernels/convert-inl.h"
 #include "kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,9 +23,22 @@ struct Args {
   const float* weight;
   const float* bias;
   float* out;
-  LayernormStats stats;
+  LayernormKept kept;
   size_t rows, C;
 };
+
+// What is known of a row between the stages.
+struct Row {
+  float mean = 0, reciprocal = 0;
+};
+
+// Calls step<false>(i) for each 16 features, and step<true>(i) for what is left of them.
+template <class Step>
+HWY_INLINE void AlongRow(size_t C, Step step) {
+  size_t i = 0;
+  for (; i + kStep <= C; i += kStep) step.template operator()<false>(i);
+  if (i < C) step.template operator()<true>(i);
+}
 
 // The first reading of 16 inputs: x, or x + delta, which goes to sum on the way. Lanes past the end are 0.
 template <bool kResidual, bool kEnd>
@@ -46,68 +60,140 @@ HWY_INLINE V16 AddSquare(const Args& args, size_t row, size_t i, const V16& mean
   return MulAdd16(centred, centred, sum);
 }
 
+// out = normal * weight + bias: the last step of forward, and all of what recomputes its output.
 template <bool kEnd>
-HWY_INLINE void Write(const Args& args, size_t row, size_t i, const V16& mean, const V16& reciprocal) {
+HWY_INLINE void Scale(const V16& normal, const float* weight, const float* bias, float* out, size_t n) {
   const V16 zero = Set16(0.0f);
+  StoreStep<kEnd>(MulAdd16(normal, LoadStep<kEnd>(weight, n, zero), LoadStep<kEnd>(bias, n, zero)), out, n);
+}
+
+template <DType kType, bool kKeep, bool kEnd>
+HWY_INLINE void Write(const Args& args, size_t row, size_t i, const V16& mean, const V16& reciprocal) {
   const size_t n = args.C - i, at = row * args.C + i;
-  const V16 weight = LoadStep<kEnd>(args.weight + i, n, zero), bias = LoadStep<kEnd>(args.bias + i, n, zero);
-  const V16 centred = Sub16(LoadStep<kEnd>(args.input + at, n, zero), mean);
-  StoreStep<kEnd>(MulAdd16(Mul16(centred, reciprocal), weight, bias), args.out + at, n);
+  const V16 normal = Mul16(Sub16(LoadStep<kEnd>(args.input + at, n, mean), mean), reciprocal);
+  if constexpr (kKeep) StoreStepAs<kType, kEnd>(normal, static_cast<Stored<kType>*>(args.kept.normal) + at, n);
+  Scale<kEnd>(Rounded16<kType>(normal), args.weight + i, args.bias + i, args.out + at, n);
 }
 
-HWY_INLINE float Reciprocal(float squares, float features) {
-  return 1.0f / std::sqrt(squares / features + kLayernormEpsilon);
+HWY_INLINE float Mean(const Args& args, const V16& sum) { return Sum16(sum) / static_cast<float>(args.C); }
+
+HWY_INLINE float Reciprocal(const Args& args, size_t row, const V16& squares) {
+  const float variance = Sum16(squares) / static_cast<float>(args.C);
+  const float reciprocal = 1.0f / std::sqrt(variance + kLayernormEpsilon);
+  if (args.kept.reciprocal != nullptr) args.kept.reciprocal[row] = reciprocal;
+  return reciprocal;
 }
 
-// One turn of a pipeline over rows. Stage 1 sums row r; stage 2 sums the squares of row r - 1, whose mean is known by
-// now; stage 3 writes row r - 2. The three go along their rows side by side, so that a line of memory comes and a line
-// goes while the arithmetic runs, and a chain of additions (4 cycles a link) has other work to hide behind. One after
-// the other, four rows at a time, the stages took turns to wait: 0.6 to 0.9 of the rate of a copy, against 0.9 to 1.0.
-template <bool kResidual, bool kStage1, bool kStage2, bool kStage3>
-HWY_INLINE void Turn(const Args& args, size_t r) {
-  const LayernormStats& stats = args.stats;
-  V16 sum = Set16(0.0f), squares = sum, mean2 = sum, mean3 = sum, reciprocal = sum;
-  if constexpr (kStage2) mean2 = Set16(stats.mean[r - 1]);
-  if constexpr (kStage3) mean3 = Set16(stats.mean[r - 2]);
-  if constexpr (kStage3) reciprocal = Set16(stats.reciprocal[r - 2]);
-  const auto step = [&]<bool kEnd>(size_t i) HWY_ATTR {
-    if constexpr (kStage1) sum = Add16(sum, Read<kResidual, kEnd>(args, r, i));
-    if constexpr (kStage2) squares = AddSquare<kEnd>(args, r - 1, i, mean2, squares);
-    if constexpr (kStage3) Write<kEnd>(args, r - 2, i, mean3, reciprocal);
-  };
-  size_t i = 0;
-  for (; i + kStep <= args.C; i += kStep) step.template operator()<false>(i);
-  if (i < args.C) step.template operator()<true>(i);
-  const float features = static_cast<float>(args.C);
-  if constexpr (kStage1) stats.mean[r] = Sum16(sum) / features;
-  if constexpr (kStage2) stats.reciprocal[r - 1] = Reciprocal(Sum16(squares), features);
+template <bool kResidual>
+HWY_NOINLINE void Sum(const Args& args, size_t row, Row& of) {
+  V16 sum = Set16(0.0f);
+  AlongRow(args.C, [&]<bool kEnd>(size_t i) HWY_ATTR { sum = Add16(sum, Read<kResidual, kEnd>(args, row, i)); });
+  of.mean = Mean(args, sum);
+}
+
+HWY_NOINLINE void SumSquares(const Args& args, size_t row, Row& of) {
+  const V16 mean = Set16(of.mean);
+  V16 squares = Set16(0.0f);
+  AlongRow(args.C, [&]<bool kEnd>(size_t i) HWY_ATTR { squares = AddSquare<kEnd>(args, row, i, mean, squares); });
+  of.reciprocal = Reciprocal(args, row, squares);
+}
+
+template <DType kType, bool kKeep>
+HWY_NOINLINE void WriteRow(const Args& args, size_t row, const Row& of) {
+  const V16 mean = Set16(of.mean), reciprocal = Set16(of.reciprocal);
+  AlongRow(args.C, [&]<bool kEnd>(size_t i) HWY_ATTR { Write<kType, kKeep, kEnd>(args, row, i, mean, reciprocal); });
+}
+
+// One turn of a pipeline over rows. It sums row r, sums the squares of row r - 1, whose mean is known by now, and
+// writes row r - 2. The three go along their rows side by side, so that a line of memory comes and a line goes while
+// the arithmetic runs, and a chain of additions (4 cycles a link) has other work to hide behind. One after the other,
+// four rows at a time, the stages took turns to wait: 0.6 to 0.9 of the rate of a copy, against 0.9 to 1.0.
+template <bool kResidual, DType kType, bool kKeep>
+HWY_INLINE void Turn(const Args& args, size_t r, Row& first, Row& second, const Row& third) {
+  const V16 mean2 = Set16(second.mean), mean3 = Set16(third.mean), reciprocal = Set16(third.reciprocal);
+  V16 sum = Set16(0.0f), squares = sum;
+  AlongRow(args.C, [&]<bool kEnd>(size_t i) HWY_ATTR {
+    sum = Add16(sum, Read<kResidual, kEnd>(args, r, i));
+    squares = AddSquare<kEnd>(args, r - 1, i, mean2, squares);
+    Write<kType, kKeep, kEnd>(args, r - 2, i, mean3, reciprocal);
+  });
+  first.mean = Mean(args, sum);
+  second.reciprocal = Reciprocal(args, r - 1, squares);
+}
+
+template <bool kResidual, DType kType, bool kKeep>
+HWY_INLINE void Pipeline(const Args& args) {
+  Row first, second, third;
+  for (size_t r = 0; r < args.rows; ++r) {
+    if (r >= 2) {
+      Turn<kResidual, kType, kKeep>(args, r, first, second, third);
+    } else {
+      Sum<kResidual>(args, r, first);
+      if (r == 1) SumSquares(args, 0, second);
+    }
+    third = second;
+    second = first;
+  }
+  if (args.rows == 0) return;
+  SumSquares(args, args.rows - 1, second);
+  if (args.rows > 1) WriteRow<kType, kKeep>(args, args.rows - 2, third);
+  WriteRow<kType, kKeep>(args, args.rows - 1, second);
+}
+
+template <bool kResidual, DType kType>
+HWY_INLINE void ForwardAs(const Args& args) {
+  if (args.kept.normal != nullptr) {
+    Pipeline<kResidual, kType, true>(args);
+  } else {
+    Pipeline<kResidual, kType, false>(args);
+  }
 }
 
 template <bool kResidual>
 HWY_INLINE void Forward(const Args& args) {
-  const size_t rows = args.rows;
-  if (rows == 0) return;
-  Turn<kResidual, true, false, false>(args, 0);
-  if (rows == 1) {
-    Turn<kResidual, false, true, false>(args, 1);
-  } else {
-    Turn<kResidual, true, true, false>(args, 1);
-    for (size_t r = 2; r < rows; ++r) Turn<kResidual, true, true, true>(args, r);
-    Turn<kResidual, false, true, true>(args, rows);
+  switch (args.kept.type) {
+    case DType::kF32:
+      return ForwardAs<kResidual, DType::kF32>(args);
+    case DType::kBF16:
+      return ForwardAs<kResidual, DType::kBF16>(args);
+    case DType::kF16:
+      return ForwardAs<kResidual, DType::kF16>(args);
   }
-  Turn<kResidual, false, false, true>(args, rows + 1);
+}
+
+template <DType kType>
+HWY_INLINE void Apply(const void* normal, const float* weight, const float* bias, float* out, size_t rows, size_t C) {
+  for (size_t row = 0; row < rows; ++row) {
+    const Stored<kType>* from = static_cast<const Stored<kType>*>(normal) + row * C;
+    float* to = out + row * C;
+    AlongRow(C, [&]<bool kEnd>(size_t i) HWY_ATTR {
+      Scale<kEnd>(LoadStepAs<kType, kEnd>(from + i, C - i), weight + i, bias + i, to + i, C - i);
+    });
+  }
 }
 
 }  // namespace
 
-void LayernormForward(const float* x, const float* weight, const float* bias, float* out, LayernormStats stats,
+void LayernormForward(const float* x, const float* weight, const float* bias, float* out, LayernormKept kept,
                       size_t rows, size_t C) {
-  Forward<false>({x, nullptr, nullptr, x, weight, bias, out, stats, rows, C});
+  Forward<false>({x, nullptr, nullptr, x, weight, bias, out, kept, rows, C});
 }
 
 void ResidualLayernormForward(const float* x, const float* delta, float* sum, const float* weight, const float* bias,
-                              float* out, LayernormStats stats, size_t rows, size_t C) {
-  Forward<true>({x, delta, sum, sum, weight, bias, out, stats, rows, C});
+                              float* out, LayernormKept kept, size_t rows, size_t C) {
+  Forward<true>({x, delta, sum, sum, weight, bias, out, kept, rows, C});
+}
+
+void LayernormApply(const void* normal, DType type, const float* weight, const float* bias, float* out, size_t rows,
+                    size_t C) {
+  switch (type) {
+    case DType::kF32:
+      return Apply<DType::kF32>(normal, weight, bias, out, rows, C);
+    case DType::kBF16:
+      return Apply<DType::kBF16>(normal, weight, bias, out, rows, C);
+    case DType::kF16:
+      return Apply<DType::kF16>(normal, weight, bias, out, rows, C);
+  }
 }
 
 }  // namespace quern::kernels::HWY_NAMESPACE
@@ -118,15 +204,21 @@ namespace quern::kernels {
 
 HWY_EXPORT(LayernormForward);
 HWY_EXPORT(ResidualLayernormForward);
+HWY_EXPORT(LayernormApply);
 
-void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormStats stats,
+void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormKept kept,
                        size_t rows, size_t C) noexcept {
-  HWY_DYNAMIC_DISPATCH(LayernormForward)(x, weight, bias, out, stats, rows, C);
+  HWY_DYNAMIC_DISPATCH(LayernormForward)(x, weight, bias, out, kept, rows, C);
 }
 
 void residual_layernorm_forward(const float* x, const float* delta, float* sum, const float* weight, const float* bias,
-                                float* out, LayernormStats stats, size_t rows, size_t C) noexcept {
-  HWY_DYNAMIC_DISPATCH(ResidualLayernormForward)(x, delta, sum, weight, bias, out, stats, rows, C);
+                                float* out, LayernormKept kept, size_t rows, size_t C) noexcept {
+  HWY_DYNAMIC_DISPATCH(ResidualLayernormForward)(x, delta, sum, weight, bias, out, kept, rows, C);
+}
+
+void layernorm_apply(const void* normal, DType type, const float* weight, const float* bias, float* out, size_t rows,
+                     size_t C) noexcept {
+  HWY_DYNAMIC_DISPATCH(LayernormApply)(normal, type, weight, bias, out, rows, C);
 }
 
 }  // namespace quern::kernels

@@ -3,36 +3,49 @@
 
 #include <cstddef>
 
+#include "kernels/layernorm_stats.h"
+#include "kernels/types.h"
+
 namespace quern::kernels {
 
 inline constexpr float kLayernormEpsilon = 1e-5f;
 
-// The per-row results that backward needs.
-struct LayernormStats {
-  float* mean;        // (rows)
+// What forward keeps for backward: the normalised input, in any format, and one float per row. Where no backward
+// follows, `normal` and `reciprocal` may both be null; `type` rounds all the same, so that out has the bits of
+// training.
+struct LayernormKept {
+  void* normal;       // (rows, C) of `type`: (x - mean) * reciprocal, rounded to nearest even as in convert.h
+  DType type;         // of `normal`
   float* reciprocal;  // (rows): 1 / sqrt(variance + epsilon)
 };
 
-// out (rows, C) = (x - mean) * reciprocal * weight + bias, row by row: the mean first, then the variance around it,
-// each summed in 16 virtual lanes. Overwrites out and stats. `out` may be `x`. Rows are independent. Any alignment, any
-// thread, no allocation. C >= 1.
-void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormStats stats,
+// out (rows, C) = normal * weight + bias, from the normal that is kept, row by row: the mean first, then the variance
+// around it, each summed in 16 virtual lanes. Overwrites out and kept. `out` may be `x`; other arrays must not overlap.
+// Rows are independent. Any alignment, any thread, no allocation. C >= 1.
+void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormKept kept,
                        size_t rows, size_t C) noexcept;
 
 // The same on x + delta; `sum` (rows, C) receives x + delta and may be `x`. Other arrays must not overlap.
 void residual_layernorm_forward(const float* x, const float* delta, float* sum, const float* weight, const float* bias,
-                                float* out, LayernormStats stats, size_t rows, size_t C) noexcept;
+                                float* out, LayernormKept kept, size_t rows, size_t C) noexcept;
+
+// Forward's out (rows, C) again, the same bits, from the normalised input of `type` that it kept. Rows are independent.
+void layernorm_apply(const void* normal, DType type, const float* weight, const float* bias, float* out, size_t rows,
+                     size_t C) noexcept;
 
 struct LayernormBackward {
-  const float* x;       // (rows, C), the input of the normalisation
+  LayernormKept kept;   // as forward left it
   const float* weight;  // (C)
   const float* dout;    // (rows, C)
-  LayernormStats stats;
-  float* dx;       // (rows, C) += gradient with respect to x, on top of the residual gradient that is there
-  float* dweight;  // (C) += , rows added in order
-  float* dbias;    // (C) +=
+  float* dx;            // (rows, C) += gradient with respect to x, on top of the residual gradient that is there
+  float* dweight;       // (C) += , rows added in order
+  float* dbias;         // (C) +=
 };
 
+// With n the kept normal, r the kept reciprocal and g = dout * weight:
+//   dx += r g + slope n + offset,  offset = -r mean(g),  slope = -r mean(g n);  dweight += dout n;  dbias += dout.
+// In fp32: both sums in 16 virtual lanes, divided by C, times r; then dx + fma(r, g, fma(slope, n, offset)),
+// fma(dout, n, dweight), dbias + dout.
 // `dx` may be `dout` only if the caller wants dout + gradient; other arrays must not overlap. dweight and dbias are
 // sums over rows in increasing order, so cutting the rows between threads needs a fixed order; cutting calls by rows in
 // order gives the same bits as one call.

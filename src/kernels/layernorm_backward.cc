@@ -6,45 +6,46 @@
 #define HWY_TARGET_INCLUDE "kernels/layernorm_backward.cc"
 #include "hwy/foreach_target.h"
 
+#include "kernels/convert-inl.h"
 #include "kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 namespace {
 
-// With n = (x - mean) r the normalised input and g = dout * weight its gradient,
-//   dx += r (g - mean(g) - n mean(g n)) = r g + slope n + offset,  offset = -r mean(g),  slope = -r mean(g n);
-//   dweight += dout n, dbias += dout.
 constexpr size_t kStep = kVirtualLanes;
 
-// The lanes of the sums of g and of g (x - mean).
+// The lanes of the sums of g and of g n.
 struct Sums {
   V16 gradient, product;
 };
 
-struct Coefficients {
-  float offset, slope;
-};
-
 // What the second stage knows of its row.
-struct Row {
-  V16 mean, reciprocal, offset, slope;
+struct Coefficients {
+  float reciprocal, offset, slope;
+};
+struct Coefficients16 {
+  V16 reciprocal, offset, slope;
 };
 
-template <bool kEnd>
-HWY_INLINE void AddTo(Sums& sums, const LayernormBackward& args, size_t at, size_t i, size_t n, const V16& mean) {
-  const V16 zero = Set16(0.0f);
-  const V16 gradient = Mul16(LoadStep<kEnd>(args.dout + at, n, zero), LoadStep<kEnd>(args.weight + i, n, zero));
-  const V16 centred = Sub16(LoadStep<kEnd>(args.x + at, n, mean), mean);
-  sums.gradient = Add16(sums.gradient, gradient);
-  sums.product = MulAdd16(gradient, centred, sums.product);
+template <DType kType>
+const Stored<kType>* Normal(const LayernormBackward& args, size_t at) {
+  return static_cast<const Stored<kType>*>(args.kept.normal) + at;
 }
 
-template <bool kEnd>
-HWY_INLINE void Write(const LayernormBackward& args, size_t at, size_t i, size_t n, const Row& row) {
+template <DType kType, bool kEnd>
+HWY_INLINE void AddTo(Sums& sums, const LayernormBackward& args, size_t at, size_t i, size_t n) {
+  const V16 zero = Set16(0.0f);
+  const V16 gradient = Mul16(LoadStep<kEnd>(args.dout + at, n, zero), LoadStep<kEnd>(args.weight + i, n, zero));
+  sums.gradient = Add16(sums.gradient, gradient);
+  sums.product = MulAdd16(gradient, LoadStepAs<kType, kEnd>(Normal<kType>(args, at), n), sums.product);
+}
+
+template <DType kType, bool kEnd>
+HWY_INLINE void Write(const LayernormBackward& args, size_t at, size_t i, size_t n, const Coefficients16& row) {
   const V16 zero = Set16(0.0f);
   const V16 dout = LoadStep<kEnd>(args.dout + at, n, zero);
-  const V16 normal = Mul16(Sub16(LoadStep<kEnd>(args.x + at, n, zero), row.mean), row.reciprocal);
+  const V16 normal = LoadStepAs<kType, kEnd>(Normal<kType>(args, at), n);
   const V16 gradient = Mul16(dout, LoadStep<kEnd>(args.weight + i, n, zero));
   const V16 change = MulAdd16(row.reciprocal, gradient, MulAdd16(row.slope, normal, row.offset));
   const V16 dx = Add16(LoadStep<kEnd>(args.dx + at, n, zero), change);
@@ -57,35 +58,43 @@ HWY_INLINE void Write(const LayernormBackward& args, size_t at, size_t i, size_t
 
 // One turn of a pipeline as in layernorm.cc: stage 1 sums over row r, stage 2 writes row r - 1 with the coefficients
 // that its sums gave.
-template <bool kStage1, bool kStage2>
+template <DType kType, bool kStage1, bool kStage2>
 HWY_INLINE Coefficients Turn(const LayernormBackward& args, size_t r, size_t C, Coefficients before) {
   const V16 zero = Set16(0.0f);
   Sums sums{zero, zero};
-  V16 mean = zero;
-  Row row{zero, zero, Set16(before.offset), Set16(before.slope)};
-  if constexpr (kStage1) mean = Set16(args.stats.mean[r]);
-  if constexpr (kStage2) row.mean = Set16(args.stats.mean[r - 1]);
-  if constexpr (kStage2) row.reciprocal = Set16(args.stats.reciprocal[r - 1]);
+  const Coefficients16 row{Set16(before.reciprocal), Set16(before.offset), Set16(before.slope)};
   const auto step = [&]<bool kEnd>(size_t i) HWY_ATTR {
-    if constexpr (kStage1) AddTo<kEnd>(sums, args, r * C + i, i, C - i, mean);
-    if constexpr (kStage2) Write<kEnd>(args, (r - 1) * C + i, i, C - i, row);
+    if constexpr (kStage1) AddTo<kType, kEnd>(sums, args, r * C + i, i, C - i);
+    if constexpr (kStage2) Write<kType, kEnd>(args, (r - 1) * C + i, i, C - i, row);
   };
   size_t i = 0;
   for (; i + kStep <= C; i += kStep) step.template operator()<false>(i);
   if (i < C) step.template operator()<true>(i);
   if constexpr (!kStage1) return {};
-  const float reciprocal = args.stats.reciprocal[r], features = static_cast<float>(C);
-  const float mean_product = reciprocal * (Sum16(sums.product) / features);  // mean(g n)
-  return {-(reciprocal * (Sum16(sums.gradient) / features)), -(reciprocal * mean_product)};
+  const float reciprocal = args.kept.reciprocal[r], features = static_cast<float>(C);
+  return {reciprocal, -(reciprocal * (Sum16(sums.gradient) / features)),
+          -(reciprocal * (Sum16(sums.product) / features))};
+}
+
+template <DType kType>
+HWY_INLINE void Backward(const LayernormBackward& args, size_t rows, size_t C) {
+  if (rows == 0) return;
+  Coefficients coefficients = Turn<kType, true, false>(args, 0, C, {});
+  for (size_t r = 1; r < rows; ++r) coefficients = Turn<kType, true, true>(args, r, C, coefficients);
+  Turn<kType, false, true>(args, rows, C, coefficients);
 }
 
 }  // namespace
 
 void LayernormBackwardRows(const LayernormBackward& args, size_t rows, size_t C) {
-  if (rows == 0) return;
-  Coefficients coefficients = Turn<true, false>(args, 0, C, {});
-  for (size_t r = 1; r < rows; ++r) coefficients = Turn<true, true>(args, r, C, coefficients);
-  Turn<false, true>(args, rows, C, coefficients);
+  switch (args.kept.type) {
+    case DType::kF32:
+      return Backward<DType::kF32>(args, rows, C);
+    case DType::kBF16:
+      return Backward<DType::kBF16>(args, rows, C);
+    case DType::kF16:
+      return Backward<DType::kF16>(args, rows, C);
+  }
 }
 
 }  // namespace quern::kernels::HWY_NAMESPACE

@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 
+#include "support/half.h"
 #include "support/support.h"
 #include "support/twin.h"
 
@@ -13,8 +14,10 @@ namespace {
 constexpr std::array<size_t, 19> kSizes = {1,   2,   3,   15,  16,  17,  31,  33,  48, 100,
                                            112, 127, 128, 129, 143, 144, 200, 257, 512};
 
+constexpr std::array<DType, 3> kTypes = {DType::kF32, DType::kBF16, DType::kF16};
+
 struct Forward {
-  std::vector<float> out, mean, reciprocal, sum;
+  std::vector<float> out, normal, reciprocal, sum;  // normal: what is kept, widened
 };
 
 struct Gradients {
@@ -40,6 +43,45 @@ Inputs inputs_of(size_t rows, size_t C, float shift = 0.0f) {
   return in;
 }
 
+// ---- arrays of any format
+
+Half narrow(DType type, float x) { return type == DType::kBF16 ? twin::BF16::from_float(x) : twin::F16::from_float(x); }
+float widen(DType type, Half x) { return type == DType::kBF16 ? twin::BF16::to_float(x) : twin::F16::to_float(x); }
+float rounded(DType type, float x) { return type == DType::kF32 ? x : widen(type, narrow(type, x)); }
+
+// n values of `type` in an allocation that ends with the last of them, `offset` values past an aligned start.
+class Stored {
+ public:
+  Stored(DType type, size_t n, size_t offset)
+      : type_(type),
+        n_(n),
+        floats_(type == DType::kF32 ? n : 0, -7.0f, offset),
+        block_(type == DType::kF32 ? 0 : n + offset, Half{0x5555}),
+        halves_(block_.data() + offset) {
+    block_.shrink_to_fit();
+  }
+  Stored(DType type, std::span<const float> values, size_t offset) : Stored(type, values.size(), offset) {
+    for (size_t i = 0; i < n_; ++i) {
+      if (type == DType::kF32) floats_[i] = values[i];
+      if (type != DType::kF32) halves_[i] = narrow(type, values[i]);
+    }
+  }
+  void* at(size_t i) { return type_ == DType::kF32 ? static_cast<void*>(floats_.data() + i) : halves_ + i; }
+  std::vector<float> copy() const {
+    if (type_ == DType::kF32) return floats_.copy();
+    std::vector<float> values(n_);
+    for (size_t i = 0; i < n_; ++i) values[i] = widen(type_, halves_[i]);
+    return values;
+  }
+
+ private:
+  DType type_;
+  size_t n_;
+  test::Placed floats_;
+  std::vector<Half> block_;
+  Half* halves_;
+};
+
 // ---- the twin: the same operations in the same order, one element at a time
 
 void twin_statistics(const float* x, size_t C, float& mean, float& squares) {
@@ -50,15 +92,17 @@ void twin_statistics(const float* x, size_t C, float& mean, float& squares) {
   squares = square.sum();
 }
 
-Forward twin_forward(const Inputs& in, const std::vector<float>& x) {
-  Forward f{std::vector<float>(x.size()), std::vector<float>(in.rows), std::vector<float>(in.rows), x};
+Forward twin_forward(DType type, const Inputs& in, const std::vector<float>& x) {
+  Forward f{std::vector<float>(x.size()), std::vector<float>(x.size()), std::vector<float>(in.rows), x};
   for (size_t r = 0; r < in.rows; ++r) {
     const float* row = &x[r * in.C];
-    float squares = 0;
-    twin_statistics(row, in.C, f.mean[r], squares);
+    float mean = 0, squares = 0;
+    twin_statistics(row, in.C, mean, squares);
     f.reciprocal[r] = 1.0f / std::sqrt(squares / static_cast<float>(in.C) + kLayernormEpsilon);
     for (size_t c = 0; c < in.C; ++c) {
-      f.out[r * in.C + c] = std::fma((row[c] - f.mean[r]) * f.reciprocal[r], in.weight[c], in.bias[c]);
+      const float normal = rounded(type, (row[c] - mean) * f.reciprocal[r]);
+      f.normal[r * in.C + c] = normal;
+      f.out[r * in.C + c] = std::fma(normal, in.weight[c], in.bias[c]);
     }
   }
   return f;
@@ -68,21 +112,20 @@ Gradients twin_backward(const Inputs& in, const Forward& f) {
   Gradients g = in.before;
   const float features = static_cast<float>(in.C);
   for (size_t r = 0; r < in.rows; ++r) {
-    const float* x = &in.x[r * in.C];
+    const float* normal = &f.normal[r * in.C];
     const float* dout = &in.dout[r * in.C];
-    const float mean = f.mean[r], reciprocal = f.reciprocal[r];
+    const float reciprocal = f.reciprocal[r];
     twin::Lanes gradients, products;
     for (size_t c = 0; c < in.C; ++c) {
       const float gradient = dout[c] * in.weight[c];
       gradients.at(c) += gradient;
-      products.at(c) = std::fma(gradient, x[c] - mean, products.at(c));
+      products.at(c) = std::fma(gradient, normal[c], products.at(c));
     }
     const float offset = -(reciprocal * (gradients.sum() / features));
-    const float slope = -(reciprocal * (reciprocal * (products.sum() / features)));
+    const float slope = -(reciprocal * (products.sum() / features));
     for (size_t c = 0; c < in.C; ++c) {
-      const float normal = (x[c] - mean) * reciprocal;
-      g.dx[r * in.C + c] += std::fma(reciprocal, dout[c] * in.weight[c], std::fma(slope, normal, offset));
-      g.dweight[c] = std::fma(dout[c], normal, g.dweight[c]);
+      g.dx[r * in.C + c] += std::fma(reciprocal, dout[c] * in.weight[c], std::fma(slope, normal[c], offset));
+      g.dweight[c] = std::fma(dout[c], normal[c], g.dweight[c]);
       g.dbias[c] += dout[c];
     }
   }
@@ -112,32 +155,35 @@ std::vector<double> naive_forward(const Inputs& in, const std::vector<float>& x)
 
 // ---- the kernels
 
-Forward run_forward(const Inputs& in, size_t offset = 0) {
+Forward run_forward(const Inputs& in, size_t offset = 0, DType type = DType::kF32) {
   const test::Placed x(in.x, offset), weight(in.weight, offset / 2), bias(in.bias, offset / 3);
-  test::Placed out(in.x.size(), -7.0f, offset), mean(in.rows, -7.0f, 1), reciprocal(in.rows, -7.0f, 2);
-  layernorm_forward(x.data(), weight.data(), bias.data(), out.data(), {mean.data(), reciprocal.data()}, in.rows, in.C);
-  return {out.copy(), mean.copy(), reciprocal.copy(), in.x};
+  test::Placed out(in.x.size(), -7.0f, offset), reciprocal(in.rows, -7.0f, 2);
+  Stored normal(type, in.x.size(), offset);
+  layernorm_forward(x.data(), weight.data(), bias.data(), out.data(), {normal.at(0), type, reciprocal.data()}, in.rows,
+                    in.C);
+  return {out.copy(), normal.copy(), reciprocal.copy(), in.x};
 }
 
-Forward run_residual(const Inputs& in, size_t offset = 0) {
+Forward run_residual(const Inputs& in, size_t offset = 0, DType type = DType::kF32) {
   const test::Placed x(in.x, offset), delta(in.delta, offset / 2), weight(in.weight, 1), bias(in.bias, 2);
-  test::Placed out(in.x.size(), -7.0f, offset), sum(in.x.size(), -7.0f, offset / 3);
-  test::Placed mean(in.rows, -7.0f, 1), reciprocal(in.rows, -7.0f, 2);
+  test::Placed out(in.x.size(), -7.0f, offset), sum(in.x.size(), -7.0f, offset / 3), reciprocal(in.rows, -7.0f, 2);
+  Stored normal(type, in.x.size(), offset);
   residual_layernorm_forward(x.data(), delta.data(), sum.data(), weight.data(), bias.data(), out.data(),
-                             {mean.data(), reciprocal.data()}, in.rows, in.C);
-  return {out.copy(), mean.copy(), reciprocal.copy(), sum.copy()};
+                             {normal.at(0), type, reciprocal.data()}, in.rows, in.C);
+  return {out.copy(), normal.copy(), reciprocal.copy(), sum.copy()};
 }
 
 // Backward on the rows before `cut`, then on the others.
-Gradients run_backward(const Inputs& in, const Forward& f, size_t offset = 0, size_t cut = 0) {
-  const test::Placed x(in.x, offset), weight(in.weight, offset / 2), dout(in.dout, offset / 3);
-  test::Placed mean(f.mean, 1), reciprocal(f.reciprocal, 2);
+Gradients run_backward(const Inputs& in, const Forward& f, size_t offset = 0, DType type = DType::kF32,
+                       size_t cut = 0) {
+  const test::Placed weight(in.weight, offset / 2), dout(in.dout, offset / 3);
+  test::Placed reciprocal(f.reciprocal, 2);
   test::Placed dx(in.before.dx, offset), dweight(in.before.dweight, 3), dbias(in.before.dbias, 5);
+  Stored normal(type, f.normal, offset);
   const auto rows = [&](size_t first, size_t count) {
-    layernorm_backward({.x = x.data() + first * in.C,
+    layernorm_backward({.kept = {normal.at(first * in.C), type, reciprocal.data() + first},
                         .weight = weight.data(),
                         .dout = dout.data() + first * in.C,
-                        .stats = {mean.data() + first, reciprocal.data() + first},
                         .dx = dx.data() + first * in.C,
                         .dweight = dweight.data(),
                         .dbias = dbias.data()},
@@ -149,7 +195,7 @@ Gradients run_backward(const Inputs& in, const Forward& f, size_t offset = 0, si
 }
 
 void expect_same(const Forward& expected, const Forward& found) {
-  EXPECT_TRUE(test::same_bits(expected.mean, found.mean)) << "mean";
+  EXPECT_TRUE(test::same_bits(expected.normal, found.normal)) << "normal";
   EXPECT_TRUE(test::same_bits(expected.reciprocal, found.reciprocal)) << "reciprocal";
   EXPECT_TRUE(test::same_bits(expected.sum, found.sum)) << "sum";
   EXPECT_TRUE(test::same_bits(expected.out, found.out)) << "out";
@@ -167,47 +213,82 @@ std::vector<float> sum_of(const Inputs& in) {
   return sum;
 }
 
-template <typename Body>  // body(inputs, offset)
+template <typename Body>  // body(inputs, offset, type)
 void for_each_shape(Body body) {
   for (const size_t C : kSizes) {
     for (const size_t rows : {1, 2, 3, 5}) {
       const Inputs in = inputs_of(rows, C);
       for (const size_t offset : {0, 1, 9}) {
-        SCOPED_TRACE("rows " + std::to_string(rows) + ", C " + std::to_string(C) + ", offset " +
-                     std::to_string(offset));
-        body(in, offset);
+        for (const DType type : kTypes) {
+          SCOPED_TRACE("rows " + std::to_string(rows) + ", C " + std::to_string(C) + ", offset " +
+                       std::to_string(offset) + ", type " + std::to_string(static_cast<int>(type)));
+          body(in, offset, type);
+        }
       }
     }
   }
 }
 
+// With few features the variance may be near epsilon, and rounding of x - mean is magnified by up to 300. A normalised
+// input below 8 (C = 512 could reach 22) is rounded by at most 8 / 2^9 in bf16, 8 / 2^12 in fp16; weights are below 4.
+double tolerance_of(const Inputs& in, DType type) {
+  const double rounding = type == DType::kF32 ? 0 : type == DType::kBF16 ? 32 * 0x1p-9 : 32 * 0x1p-12;
+  return rounding + (in.C < 16 ? 1e-4 : 2e-6);
+}
+
 TEST(Layernorm, ForwardMatchesTwins) {
   test::for_each_target([&](const Target& target) {
-    for_each_shape([&](const Inputs& in, size_t offset) {
-      const Forward f = run_forward(in, offset);
-      if (target.fma) expect_same(twin_forward(in, in.x), f);
-      // With few features the variance may be near epsilon, and rounding of x - mean is magnified by up to 300.
-      EXPECT_TRUE(test::close(naive_forward(in, in.x), f.out, in.C < 16 ? 1e-4 : 2e-6));
+    for_each_shape([&](const Inputs& in, size_t offset, DType type) {
+      const Forward f = run_forward(in, offset, type);
+      if (target.fma) expect_same(twin_forward(type, in, in.x), f);
+      EXPECT_TRUE(test::close(naive_forward(in, in.x), f.out, tolerance_of(in, type)));
     });
   });
 }
 
 TEST(Layernorm, ResidualForwardMatchesTwins) {
   test::for_each_target([&](const Target& target) {
-    for_each_shape([&](const Inputs& in, size_t offset) {
-      const Forward f = run_residual(in, offset);
+    for_each_shape([&](const Inputs& in, size_t offset, DType type) {
+      const Forward f = run_residual(in, offset, type);
       EXPECT_TRUE(test::same_bits(sum_of(in), f.sum));
-      if (target.fma) expect_same(twin_forward(in, sum_of(in)), f);
-      EXPECT_TRUE(test::close(naive_forward(in, sum_of(in)), f.out, in.C < 16 ? 1e-4 : 2e-6));
+      if (target.fma) expect_same(twin_forward(type, in, sum_of(in)), f);
+      EXPECT_TRUE(test::close(naive_forward(in, sum_of(in)), f.out, tolerance_of(in, type)));
+    });
+  });
+}
+
+TEST(Layernorm, ApplyGivesForwardsOutAgain) {
+  test::for_each_target([&](const Target&) {
+    for_each_shape([&](const Inputs& in, size_t offset, DType type) {
+      const Forward f = run_residual(in, offset, type);
+      const test::Placed weight(in.weight, 1), bias(in.bias, offset);
+      test::Placed out(in.x.size(), -7.0f, offset / 2);
+      Stored normal(type, f.normal, offset);
+      layernorm_apply(normal.at(0), type, weight.data(), bias.data(), out.data(), in.rows, in.C);
+      EXPECT_TRUE(test::same_bits(f.out, out.span()));
+    });
+  });
+}
+
+TEST(Layernorm, OutIsTheSameWhenNothingIsKept) {
+  test::for_each_target([&](const Target&) {
+    for_each_shape([&](const Inputs& in, size_t offset, DType type) {
+      test::Placed out(in.x.size(), -7.0f, offset), sum(in.x, offset);
+      const LayernormKept nothing{nullptr, type, nullptr};
+      layernorm_forward(in.x.data(), in.weight.data(), in.bias.data(), out.data(), nothing, in.rows, in.C);
+      EXPECT_TRUE(test::same_bits(run_forward(in, offset, type).out, out.span()));
+      residual_layernorm_forward(sum.data(), in.delta.data(), sum.data(), in.weight.data(), in.bias.data(), out.data(),
+                                 nothing, in.rows, in.C);
+      EXPECT_TRUE(test::same_bits(run_residual(in, offset, type).out, out.span()));
     });
   });
 }
 
 TEST(Layernorm, BackwardMatchesTwin) {
   test::for_each_target([&](const Target& target) {
-    for_each_shape([&](const Inputs& in, size_t offset) {
-      const Forward f = run_forward(in);
-      const Gradients expected = twin_backward(in, f), found = run_backward(in, f, offset);
+    for_each_shape([&](const Inputs& in, size_t offset, DType type) {
+      const Forward f = run_forward(in, 0, type);
+      const Gradients expected = twin_backward(in, f), found = run_backward(in, f, offset, type);
       if (target.fma) return expect_same(expected, found);
       const double tolerance = in.C < 16 ? 1e-3 : 1e-5;
       EXPECT_TRUE(test::close(expected.dx, found.dx, tolerance));
@@ -264,7 +345,7 @@ TEST(Layernorm, ConstantRowsGiveTheBias) {
       in.x.assign(2 * C, 3.0f);
       const Forward f = run_forward(in);
       for (size_t i = 0; i < 2 * C; ++i) EXPECT_EQ(f.out[i], in.bias[i % C]);
-      EXPECT_EQ(f.mean[1], 3.0f);
+      for (size_t i = 0; i < 2 * C; ++i) EXPECT_EQ(f.normal[i], 0.0f);
       EXPECT_FLOAT_EQ(f.reciprocal[1], 1.0f / std::sqrt(1e-5f));
     }
   });
@@ -284,15 +365,18 @@ TEST(Layernorm, TinyAndHugeRows) {
 
 TEST(Layernorm, NanAndInfinityStayInTheirRow) {
   test::for_each_target([&](const Target&) {
-    for (const size_t C : {20, 133}) {
-      for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-        Inputs in = inputs_of(4, C);
-        const Forward good = run_forward(in);
-        in.x[2 * C + C - 1] = bad;
-        const Forward f = run_forward(in);
-        for (size_t c = 0; c < C; ++c) EXPECT_TRUE(std::isnan(f.out[2 * C + c])) << c;
-        for (const size_t row : {0, 1, 3}) {
-          EXPECT_TRUE(test::same_bits(std::span(good.out).subspan(row * C, C), std::span(f.out).subspan(row * C, C)));
+    for (const DType type : kTypes) {
+      for (const size_t C : {20, 133}) {
+        for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+          Inputs in = inputs_of(6, C);
+          const Forward good = run_forward(in, 0, type);
+          in.x[2 * C + C - 1] = bad;
+          const Forward f = run_forward(in, 0, type);
+          for (size_t c = 0; c < C; ++c) EXPECT_TRUE(std::isnan(f.out[2 * C + c])) << c;
+          for (size_t c = 0; c < C; ++c) EXPECT_TRUE(std::isnan(f.normal[2 * C + c])) << c;
+          for (const size_t row : {0, 1, 3, 4, 5}) {
+            EXPECT_TRUE(test::same_bits(std::span(good.out).subspan(row * C, C), std::span(f.out).subspan(row * C, C)));
+          }
         }
       }
     }
@@ -301,38 +385,39 @@ TEST(Layernorm, NanAndInfinityStayInTheirRow) {
 
 TEST(Layernorm, InPlaceGivesTheSame) {
   test::for_each_target([&](const Target&) {
-    for_each_shape([&](const Inputs& in, size_t offset) {
+    for_each_shape([&](const Inputs& in, size_t offset, DType type) {
       test::Placed values(in.x, offset);
-      std::vector<float> mean(in.rows), reciprocal(in.rows), out(in.x.size());
-      layernorm_forward(values.data(), in.weight.data(), in.bias.data(), values.data(),
-                        {mean.data(), reciprocal.data()}, in.rows, in.C);
-      expect_same(run_forward(in), {values.copy(), mean, reciprocal, in.x});
+      std::vector<float> reciprocal(in.rows), out(in.x.size());
+      Stored normal(type, in.x.size(), 0);
+      const LayernormKept kept{normal.at(0), type, reciprocal.data()};
+      layernorm_forward(values.data(), in.weight.data(), in.bias.data(), values.data(), kept, in.rows, in.C);
+      expect_same(run_forward(in, 0, type), {values.copy(), normal.copy(), reciprocal, in.x});
 
       test::Placed sum(in.x, offset);
       residual_layernorm_forward(sum.data(), in.delta.data(), sum.data(), in.weight.data(), in.bias.data(), out.data(),
-                                 {mean.data(), reciprocal.data()}, in.rows, in.C);
-      expect_same(run_residual(in), {out, mean, reciprocal, sum.copy()});
+                                 kept, in.rows, in.C);
+      expect_same(run_residual(in, 0, type), {out, normal.copy(), reciprocal, sum.copy()});
     });
   });
 }
 
 TEST(Layernorm, BackwardOnTopOfDout) {
   test::for_each_target([&](const Target&) {
-    for_each_shape([&](Inputs in, size_t offset) {
-      const Forward f = run_forward(in);
+    for_each_shape([&](Inputs in, size_t offset, DType type) {
+      Forward f = run_forward(in, 0, type);
       in.before.dx = in.dout;
       Gradients found = in.before;
-      test::Placed dx(in.dout, offset), mean(f.mean, 0), reciprocal(f.reciprocal, 0);
-      layernorm_backward({.x = in.x.data(),
+      test::Placed dx(in.dout, offset);
+      Stored normal(type, f.normal, 0);
+      layernorm_backward({.kept = {normal.at(0), type, f.reciprocal.data()},
                           .weight = in.weight.data(),
                           .dout = dx.data(),
-                          .stats = {mean.data(), reciprocal.data()},
                           .dx = dx.data(),
                           .dweight = found.dweight.data(),
                           .dbias = found.dbias.data()},
                          in.rows, in.C);
       found.dx = dx.copy();
-      expect_same(run_backward(in, f), found);
+      expect_same(run_backward(in, f, 0, type), found);
     });
   });
 }
@@ -343,7 +428,7 @@ TEST(Layernorm, RowsCutInOrderGiveTheSameBits) {
       const Inputs in = inputs_of(9, C);
       const Forward f = run_forward(in);
       const Gradients whole = run_backward(in, f);
-      for (size_t cut = 1; cut <= in.rows; ++cut) expect_same(whole, run_backward(in, f, 0, cut));
+      for (size_t cut = 1; cut <= in.rows; ++cut) expect_same(whole, run_backward(in, f, 0, DType::kF32, cut));
       Inputs last = inputs_of(1, C);
       last.x.assign(in.x.end() - static_cast<ptrdiff_t>(C), in.x.end());
       EXPECT_TRUE(test::same_bits(run_forward(last).out, std::span(f.out).last(C)));
@@ -353,10 +438,12 @@ TEST(Layernorm, RowsCutInOrderGiveTheSameBits) {
 
 TEST(Layernorm, NoRowsTouchNothing) {
   test::for_each_target([&](const Target&) {
-    for (const size_t C : {16, 512}) {
-      layernorm_forward(nullptr, nullptr, nullptr, nullptr, {nullptr, nullptr}, 0, C);
-      residual_layernorm_forward(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, {nullptr, nullptr}, 0, C);
-      layernorm_backward({}, 0, C);
+    for (const DType type : kTypes) {
+      const LayernormKept kept{nullptr, type, nullptr};
+      layernorm_forward(nullptr, nullptr, nullptr, nullptr, kept, 0, 16);
+      residual_layernorm_forward(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, kept, 0, 512);
+      layernorm_apply(nullptr, type, nullptr, nullptr, nullptr, 0, 16);
+      layernorm_backward({kept, nullptr, nullptr, nullptr, nullptr, nullptr}, 0, 16);
     }
   });
 }
