@@ -74,6 +74,26 @@ void TrafficWiden(const uint16_t* in, float* out, size_t n) {
   }
 }
 
+void TrafficGelu(const float* x, float* gradient, float* out, size_t n, int32_t zero) {
+  const V mask = hn::Set(d, zero);
+  for (size_t i = 0; i < n / kN; ++i) {
+    const V input = Read(x, i);
+    WriteAhead(input, out, i);
+    Write(hn::Or(Read(gradient, i), hn::And(input, mask)), gradient, i);
+  }
+}
+
+void TrafficGeluHalf(const uint16_t* x, float* gradient, float* out, size_t n, int32_t zero) {
+  const V mask = hn::Set(d, zero);
+  for (size_t i = 0; i < n / (2 * kN); ++i) {
+    const V input = Read(x, i), nothing = hn::And(input, mask);
+    WriteAhead(input, out, 2 * i);
+    WriteAhead(input, out, 2 * i + 1);
+    Write(hn::Or(Read(gradient, 2 * i), nothing), gradient, 2 * i);
+    Write(hn::Or(Read(gradient, 2 * i + 1), nothing), gradient, 2 * i + 1);
+  }
+}
+
 }  // namespace quern::bench::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -86,6 +106,8 @@ HWY_EXPORT(TrafficScale);
 HWY_EXPORT(TrafficRead);
 HWY_EXPORT(TrafficNarrow);
 HWY_EXPORT(TrafficWiden);
+HWY_EXPORT(TrafficGelu);
+HWY_EXPORT(TrafficGeluHalf);
 
 void traffic_adamw(float* p, const float* gradient, float* m, float* v, size_t n, int32_t zero) noexcept {
   HWY_DYNAMIC_DISPATCH(TrafficAdamw)(p, gradient, m, v, n, zero);
@@ -100,6 +122,12 @@ void traffic_narrow(const float* in, uint16_t* out, size_t n) noexcept {
 }
 void traffic_widen(const uint16_t* in, float* out, size_t n) noexcept {
   HWY_DYNAMIC_DISPATCH(TrafficWiden)(in, out, n);
+}
+void traffic_gelu(const float* x, float* gradient, float* out, size_t n, int32_t zero) noexcept {
+  HWY_DYNAMIC_DISPATCH(TrafficGelu)(x, gradient, out, n, zero);
+}
+void traffic_gelu_half(const uint16_t* x, float* gradient, float* out, size_t n, int32_t zero) noexcept {
+  HWY_DYNAMIC_DISPATCH(TrafficGeluHalf)(x, gradient, out, n, zero);
 }
 
 }  // namespace quern::bench

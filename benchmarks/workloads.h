@@ -9,6 +9,7 @@ void bench_gemm(Context& context);
 void bench_adamw(Context& context);
 void bench_layernorm(Context& context);
 void bench_attention(Context& context);
+void bench_gelu(Context& context);
 void bench_vector_ops(Context& context);
 void bench_queue(Context& context);
 

@@ -30,6 +30,7 @@ const std::vector<Workload>& workloads() {
       {"kernels", {"adamw"}, "optimizer step against the same traffic without arithmetic", bench::bench_adamw},
       {"kernels", {"layernorm"}, "forward and backward against copies and oneDNN", bench::bench_layernorm},
       {"kernels", {"attention"}, "causal, tiled, against the full T x T matrix", bench::bench_attention},
+      {"kernels", {"gelu"}, "both directions at once against the same traffic without arithmetic", bench::bench_gelu},
       {"kernels",
        {"accumulate", "norm", "convert"},
        "gradient operations against the same traffic without arithmetic",

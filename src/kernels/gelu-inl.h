@@ -16,35 +16,52 @@ namespace quern::kernels::HWY_NAMESPACE {
 constexpr float kGeluA = -1.59576912f;
 constexpr float kGeluB = -0.0713548163f;
 
-// Beyond it gelu(x) is 0 or x in fp32, to within 2e-37. Clamping there keeps -2u below 87, so e^(-2u) is finite, its
-// reciprocal is a normal number, and no product is inf * 0.
+// Beyond it gelu(x) is 0 or x in fp32, to within 2e-37. Clamping there keeps |2u| below 87, so e^(-2u) is a normal
+// number, its reciprocal is one, and no product is inf * 0.
 constexpr float kGeluLimit = 9.98f;
 
-// x where it is at least -kGeluLimit; NaN stays NaN.
-HWY_INLINE V GeluClampLow(V x) {
-  const V low = hn::Set(d, -kGeluLimit);
-  return hn::IfThenElse(hn::Lt(x, low), low, x);
+// What the function and its derivative share.
+struct GeluParts {
+  V low;            // x where it is at least -kGeluLimit
+  V x;              // clamped at both ends; NaN stays NaN, here and in `low`
+  V square;         // x^2
+  V e, one_plus_e;  // e^(-2u); anything where x is NaN
+};
+
+// NaN stays NaN: of a NaN and a number, Max and Min give their second argument on x86 and the NaN on NEON, but the
+// number on EMU128.
+HWY_INLINE V AtLeast(float low, V x) {
+  const V bound = hn::Set(d, low);
+  if constexpr (HWY_TARGET == HWY_EMU128) return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+  return hn::Max(bound, x);
+}
+HWY_INLINE V AtMost(float high, V x) {
+  const V bound = hn::Set(d, high);
+  if constexpr (HWY_TARGET == HWY_EMU128) return hn::IfThenElse(hn::Gt(x, bound), bound, x);
+  return hn::Min(bound, x);
 }
 
-// x / (1 + e^(-2u)). Large x make x^2 infinite, e^(-inf) = 0 and the quotient x.
-HWY_INLINE V Gelu(V x) {
-  const V c = GeluClampLow(x);
-  const V exponent = hn::Mul(c, hn::MulAdd(hn::Mul(c, c), hn::Set(d, kGeluB), hn::Set(d, kGeluA)));
-  return hn::Div(c, hn::Add(Exp(exponent), hn::Set(d, 1.0f)));
+HWY_INLINE GeluParts PrepareGelu(V x) {
+  GeluParts parts;
+  parts.low = AtLeast(-kGeluLimit, x);
+  parts.x = AtMost(kGeluLimit, parts.low);
+  parts.square = hn::Mul(parts.x, parts.x);
+  parts.e = ExpNormal(hn::Mul(parts.x, hn::MulAdd(parts.square, hn::Set(d, kGeluB), hn::Set(d, kGeluA))));
+  parts.one_plus_e = hn::Add(parts.e, hn::Set(d, 1.0f));
+  return parts;
 }
+
+// x / (1 + e^(-2u)). Above kGeluLimit, 1 + e is 1 and the quotient x.
+HWY_INLINE V Gelu(const GeluParts& parts) { return hn::Div(parts.low, parts.one_plus_e); }
+HWY_INLINE V Gelu(V x) { return Gelu(PrepareGelu(x)); }
 
 // With e = e^(-2u) and s = 1 / (1 + e): s + x s (1 - s) 2u'. 1 - s is taken as e s, which does not cancel.
-HWY_INLINE V GeluDerivative(V x) {
-  const V one = hn::Set(d, 1.0f);
-  const V high = hn::Set(d, kGeluLimit);
-  V c = GeluClampLow(x);
-  c = hn::IfThenElse(hn::Gt(c, high), high, c);
-  const V square = hn::Mul(c, c);
-  const V e = Exp(hn::Mul(c, hn::MulAdd(square, hn::Set(d, kGeluB), hn::Set(d, kGeluA))));
-  const V s = hn::Div(one, hn::Add(e, one));
-  const V slope = hn::MulAdd(square, hn::Set(d, -3.0f * kGeluB), hn::Set(d, -kGeluA));  // 2u'
-  return hn::MulAdd(hn::Mul(hn::Mul(e, s), hn::Mul(c, slope)), s, s);
+HWY_INLINE V GeluDerivative(const GeluParts& parts) {
+  const V s = hn::Div(hn::Set(d, 1.0f), parts.one_plus_e);
+  const V slope = hn::MulAdd(parts.square, hn::Set(d, -3.0f * kGeluB), hn::Set(d, -kGeluA));  // 2u'
+  return hn::MulAdd(hn::Mul(hn::Mul(parts.e, s), hn::Mul(parts.x, slope)), s, s);
 }
+HWY_INLINE V GeluDerivative(V x) { return GeluDerivative(PrepareGelu(x)); }
 
 }  // namespace quern::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

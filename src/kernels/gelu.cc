@@ -4,11 +4,52 @@
 #define HWY_TARGET_INCLUDE "kernels/gelu.cc"
 #include "hwy/foreach_target.h"
 
+#include "kernels/convert-inl.h"
 #include "kernels/gelu-inl.h"
 #include "kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
+namespace {
+
+// One load of the gradient, its product and both stores. kN elements.
+HWY_INLINE void WriteBoth(const GeluParts& parts, float* HWY_RESTRICT gradient, float* HWY_RESTRICT out) {
+  hn::StoreU(Gelu(parts), d, out);
+  hn::StoreU(hn::Mul(hn::LoadU(d, gradient), GeluDerivative(parts)), d, gradient);
+}
+
+// Two vectors at a time: 4 % faster on AVX2 than one, the same on AVX-512. The quotient x / (1 + e) from the reciprocal
+// that the derivative takes, corrected by two fused operations, saves a division: 5 % on AVX-512, -3 % on AVX2; left
+// out.
+template <DType kType>
+HWY_INLINE void ForwardBackward(const void* input, float* HWY_RESTRICT gradient, float* HWY_RESTRICT out, size_t n) {
+  const auto* HWY_RESTRICT x = static_cast<const Stored<kType>*>(input);
+  size_t i = 0;
+  for (; i + 2 * kN <= n; i += 2 * kN) {
+    const GeluParts a = PrepareGelu(LoadAs<kType>(x + i)), b = PrepareGelu(LoadAs<kType>(x + i + kN));
+    WriteBoth(a, gradient + i, out + i);
+    WriteBoth(b, gradient + i + kN, out + i + kN);
+  }
+  for (; i + kN <= n; i += kN) WriteBoth(PrepareGelu(LoadAs<kType>(x + i)), gradient + i, out + i);
+  if (i == n) return;
+  const GeluParts parts = PrepareGelu(LoadNAs<kType>(x + i, n - i));
+  const V rest = hn::Mul(LoadNAs<DType::kF32>(gradient + i, n - i), GeluDerivative(parts));
+  StoreNAs<DType::kF32>(Gelu(parts), out + i, n - i);
+  StoreNAs<DType::kF32>(rest, gradient + i, n - i);
+}
+
+}  // namespace
+
+void GeluForwardBackward(const void* input, DType type, float* gradient, float* out, size_t n) {
+  switch (type) {
+    case DType::kF32:
+      return ForwardBackward<DType::kF32>(input, gradient, out, n);
+    case DType::kBF16:
+      return ForwardBackward<DType::kBF16>(input, gradient, out, n);
+    case DType::kF16:
+      return ForwardBackward<DType::kF16>(input, gradient, out, n);
+  }
+}
 
 void GeluForward(const float* x, float* out, size_t n) {
   size_t i = 0;
@@ -38,11 +79,16 @@ namespace quern::kernels {
 
 HWY_EXPORT(GeluForward);
 HWY_EXPORT(GeluBackward);
+HWY_EXPORT(GeluForwardBackward);
 
 void gelu_forward(const float* x, float* out, size_t n) noexcept { HWY_DYNAMIC_DISPATCH(GeluForward)(x, out, n); }
 
 void gelu_backward(const float* x, const float* dout, float* dx, size_t n) noexcept {
   HWY_DYNAMIC_DISPATCH(GeluBackward)(x, dout, dx, n);
+}
+
+void gelu_forward_backward(const void* input, DType type, float* gradient, float* out, size_t n) noexcept {
+  HWY_DYNAMIC_DISPATCH(GeluForwardBackward)(input, type, gradient, out, n);
 }
 
 }  // namespace quern::kernels

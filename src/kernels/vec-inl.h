@@ -155,12 +155,10 @@ HWY_INLINE float MaxLane16(const V16& x) {
   return Fold16(x, [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
 }
 
-// e^x for x <= 88.72, within 2 ulp; 0 below -87.3, NaN stays NaN.
+// e^x for -87.3 <= x <= 88.72, within 2 ulp; nonsense outside, which need not be NaN for a NaN.
 // x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P of degree 4 fitted at Chebyshev nodes (relative error
 // 1e-8). Adding 1.5 * 2^23 rounds to an integer whose bits stay in the low mantissa, which becomes the exponent.
-// Below -87.3 the steps make nonsense, which the last one replaces. A NaN goes through them all; the bits that its
-// exponent adds are zeros, unless a caller made a NaN with a payload of its own.
-HWY_INLINE V ExpBounded(V x) {
+HWY_INLINE V ExpNormal(V x) {
   const V magic = hn::Set(d, 12582912.0f);
   const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
   const V n = hn::Sub(shifted, magic);
@@ -173,9 +171,11 @@ HWY_INLINE V ExpBounded(V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 0.5f));
   p = hn::MulAdd(p, hn::Mul(r, r), hn::Add(r, hn::Set(d, 1.0f)));
   const VI exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
-  const V result = hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3f)), result);
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
 }
+// The same, 0 below -87.3. A NaN goes through all the steps; the bits that its exponent adds are zeros, unless a caller
+// made a NaN with a payload of its own.
+HWY_INLINE V ExpBounded(V x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3f)), ExpNormal(x)); }
 // The same, clamped to e^88.72 above, and any NaN stays NaN.
 HWY_INLINE V Exp(V x) { return hn::IfThenElse(hn::Eq(x, x), ExpBounded(hn::Min(hn::Set(d, 88.72f), x)), x); }
 HWY_INLINE V16 Exp16(const V16& x) {

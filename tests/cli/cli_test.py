@@ -126,7 +126,7 @@ class Bench(unittest.TestCase):
     def test_list_names_the_workloads(self):
         run = quern("bench", "--list")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
-        for name in ("gemm", "adamw", "layernorm", "attention", "accumulate", "norm", "convert", "queue", "tiny"):
+        for name in ("gemm", "adamw", "layernorm", "attention", "gelu", "accumulate", "norm", "convert", "queue", "tiny"):
             self.assertIn(name, run.stdout)
 
     def test_filter_keeps_matching_results_only(self):

@@ -3,6 +3,7 @@
 #include <limits>
 #include <numbers>
 
+#include "kernels/convert.h"
 #include "support/support.h"
 #include "support/twin.h"
 
@@ -117,6 +118,42 @@ TEST(Gelu, BackwardMatchesTwinAndFiniteDifferences) {
       const double slope = test::derivative([&] { return gelu(at); }, at);
       EXPECT_NEAR(dx[i], static_cast<double>(dout[i]) * slope, 3e-6) << "x = " << x[i];
     }
+  });
+}
+
+// The input rounded to `type` and back, by both kernels on their own and by the one that does both.
+void expect_both(const std::vector<float>& input, DType type, size_t offset) {
+  const size_t n = input.size();
+  std::vector<float> x = input;
+  std::vector<Half> halves(n + offset);
+  Half* const stored = halves.data() + offset;
+  if (type == DType::kBF16) to_bf16(input.data(), stored, n), from_bf16(stored, x.data(), n);
+  if (type == DType::kF16) to_f16(input.data(), stored, n), from_f16(stored, x.data(), n);
+  const std::vector<float> dout = test::normal(n, 6);
+  test::Placed floats(x, offset), gradient(dout, offset / 2), out(n, -7.0f, offset / 3);
+  gelu_forward_backward(type == DType::kF32 ? static_cast<const void*>(floats.data()) : stored, type, gradient.data(),
+                        out.data(), n);
+  EXPECT_TRUE(test::same_bits(forward(x), out.span())) << "n = " << n << ", offset " << offset;
+  EXPECT_TRUE(test::same_bits(backward(x, dout), gradient.span())) << "n = " << n << ", offset " << offset;
+}
+
+TEST(Gelu, BothAtOnceHaveTheBitsOfEach) {
+  test::for_each_target([&](const Target&) {
+    for (const DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
+      expect_both(interesting(), type, 1);
+      for (const size_t n : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 47, 100, 127, 128, 129}) {
+        for (const size_t offset : {0, 5}) expect_both(test::normal(n, 1, 3.0f), type, offset);
+      }
+    }
+  });
+}
+
+TEST(Gelu, BothAtOncePassNanOn) {
+  const std::vector<float> x(33, std::numeric_limits<float>::quiet_NaN());
+  test::for_each_target([&](const Target&) {
+    std::vector<float> gradient(33, 1.0f), out(33);
+    gelu_forward_backward(x.data(), DType::kF32, gradient.data(), out.data(), 33);
+    for (size_t i = 0; i < 33; ++i) EXPECT_TRUE(std::isnan(out[i]) && std::isnan(gradient[i])) << i;
   });
 }
 
