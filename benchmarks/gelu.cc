@@ -24,7 +24,7 @@ struct Workload {
 
   const void* input(DType type) {
     if (type == DType::kF32) return x.data();
-    (type == DType::kBF16 ? kernels::to_bf16 : kernels::to_f16)(x.data(), half.data(), n);
+    kernels::narrow(type, x.data(), half.data(), n);
     return half.data();
   }
 };

@@ -74,6 +74,16 @@ void TrafficWiden(const uint16_t* in, float* out, size_t n) {
   }
 }
 
+void TrafficKeep(float* x, uint16_t* kept, size_t n, int32_t zero) {
+  const V mask = hn::Set(d, zero);
+  for (size_t i = 0; i < n / (2 * kN); ++i) {
+    const V low = Read(x, 2 * i), high = Read(x, 2 * i + 1);
+    WriteAhead(hn::Or(low, high), kept, i);
+    Write(hn::Or(low, mask), x, 2 * i);
+    Write(hn::Or(high, mask), x, 2 * i + 1);
+  }
+}
+
 void TrafficGelu(const float* x, float* gradient, float* out, size_t n, int32_t zero) {
   const V mask = hn::Set(d, zero);
   for (size_t i = 0; i < n / kN; ++i) {
@@ -106,6 +116,7 @@ HWY_EXPORT(TrafficScale);
 HWY_EXPORT(TrafficRead);
 HWY_EXPORT(TrafficNarrow);
 HWY_EXPORT(TrafficWiden);
+HWY_EXPORT(TrafficKeep);
 HWY_EXPORT(TrafficGelu);
 HWY_EXPORT(TrafficGeluHalf);
 
@@ -122,6 +133,9 @@ void traffic_narrow(const float* in, uint16_t* out, size_t n) noexcept {
 }
 void traffic_widen(const uint16_t* in, float* out, size_t n) noexcept {
   HWY_DYNAMIC_DISPATCH(TrafficWiden)(in, out, n);
+}
+void traffic_keep(float* x, uint16_t* kept, size_t n, int32_t zero) noexcept {
+  HWY_DYNAMIC_DISPATCH(TrafficKeep)(x, kept, n, zero);
 }
 void traffic_gelu(const float* x, float* gradient, float* out, size_t n, int32_t zero) noexcept {
   HWY_DYNAMIC_DISPATCH(TrafficGelu)(x, gradient, out, n, zero);

@@ -21,6 +21,8 @@ int32_t traffic_read(const float* x, size_t n) noexcept;
 void traffic_narrow(const float* in, uint16_t* out, size_t n) noexcept;
 // Reads 2 n bytes, writes n floats: back.
 void traffic_widen(const uint16_t* in, float* out, size_t n) noexcept;
+// Reads x and writes it back, writes 2 n bytes: rounding in place, with a 16-bit copy.
+void traffic_keep(float* x, uint16_t* kept, size_t n, int32_t zero) noexcept;
 // Reads x and gradient, writes gradient back and out: GELU in both directions.
 void traffic_gelu(const float* x, float* gradient, float* out, size_t n, int32_t zero) noexcept;
 // The same from 2 n bytes of x.

@@ -72,24 +72,28 @@ void bench_reads(Context& context, AlignedBuffer<float>& x) {
   if (!finite) context.wrong_answer("finite", "finite values were called infinite");
 }
 
-using Demote = void (*)(const float*, kernels::Half*, size_t) noexcept;
-using Promote = void (*)(const kernels::Half*, float*, size_t) noexcept;
+using kernels::DType;
 
 // `step`: the largest relative error of rounding to the format and back.
-void bench_format(Context& context, AlignedBuffer<float>& x, const std::string& format, Demote demote, Promote promote,
-                  float step) {
+void bench_format(Context& context, AlignedBuffer<float>& x, const std::string& format, DType type, float step) {
   const size_t n = x.size();
   const double bytes = 6.0 * static_cast<double>(n);
   AlignedBuffer<kernels::Half> half(n, Fill::kZero);
   AlignedBuffer<float> back(n, Fill::kZero);
+  const int32_t zero = 0;
   compare(
-      context, "convert/" + format, n, bytes, [&] { demote(x.data(), half.data(), n); },
+      context, "convert/" + format, n, bytes, [&] { kernels::narrow(type, x.data(), half.data(), n); },
       [&] { traffic_narrow(x.data(), half.data(), n); });
-  demote(x.data(), half.data(), n);
+  kernels::narrow(type, x.data(), half.data(), n);
   compare(
-      context, "convert/from_" + format, n, bytes, [&] { promote(half.data(), back.data(), n); },
+      context, "convert/from_" + format, n, bytes, [&] { kernels::widen(type, half.data(), back.data(), n); },
       [&] { traffic_widen(half.data(), back.data(), n); });
-  promote(half.data(), back.data(), n);
+  kernels::widen(type, half.data(), back.data(), n);
+  // In place from now on: what is kept once is kept for good.
+  compare(
+      context, "convert/keep_" + format, n, bytes + 4.0 * static_cast<double>(n),
+      [&] { kernels::keep(back.data(), half.data(), type, n); },
+      [&] { traffic_keep(back.data(), half.data(), n, zero); });
   for (size_t i = 0; i < n; ++i) {
     if (std::abs(back[i] - x[i]) > step * std::abs(x[i]))
       return context.wrong_answer("convert/" + format, "rounded too far");
@@ -103,8 +107,8 @@ void bench_vector_ops(Context& context) {
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>((i * 7919) % 10007) * 1e-4f + 0.01f;
   bench_sums(context, x);
   bench_reads(context, x);
-  bench_format(context, x, "bf16", kernels::to_bf16, kernels::from_bf16, 0x1p-8f);
-  bench_format(context, x, "f16", kernels::to_f16, kernels::from_f16, 0x1p-11f);
+  bench_format(context, x, "bf16", DType::kBF16, 0x1p-8f);
+  bench_format(context, x, "f16", DType::kF16, 0x1p-11f);
 }
 
 }  // namespace quern::bench

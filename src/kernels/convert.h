@@ -17,4 +17,12 @@ void to_f16(const float* in, Half* out, size_t n) noexcept;
 void from_bf16(const Half* in, float* out, size_t n) noexcept;
 void from_f16(const Half* in, float* out, size_t n) noexcept;
 
+// The same by `type`, kBF16 or kF16.
+void narrow(DType type, const float* in, Half* out, size_t n) noexcept;
+void widen(DType type, const Half* in, float* out, size_t n) noexcept;
+
+// kept[i] = x[i] as `type` (kBF16 or kF16), x[i] = kept[i] as fp32: x goes on with exactly what is kept of it. One
+// pass.
+void keep(float* x, Half* kept, DType type, size_t n) noexcept;
+
 }  // namespace quern::kernels

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <memory>
 #include <random>
 #include <vector>
@@ -137,6 +138,47 @@ TEST(Convert, EverySizeAndAlignment) {
           ASSERT_EQ(back[i], (bf16 ? twin::BF16::to_float : twin::F16::to_float)(half[i])) << i << " of " << n;
         }
         ASSERT_EQ(half[n], 0x1234);
+      }
+    }
+  });
+}
+
+TEST(Convert, NarrowAndWidenGoByType) {
+  const std::vector<float> in = test::normal(37, 3);
+  std::vector<Half> bf16(37), f16(37), found(37);
+  std::vector<float> expected(37), back(37);
+  to_bf16(in.data(), bf16.data(), 37);
+  to_f16(in.data(), f16.data(), 37);
+  narrow(DType::kBF16, in.data(), found.data(), 37);
+  EXPECT_EQ(found, bf16);
+  narrow(DType::kF16, in.data(), found.data(), 37);
+  EXPECT_EQ(found, f16);
+  from_bf16(bf16.data(), expected.data(), 37);
+  widen(DType::kBF16, bf16.data(), back.data(), 37);
+  EXPECT_EQ(back, expected);
+  from_f16(f16.data(), expected.data(), 37);
+  widen(DType::kF16, f16.data(), back.data(), 37);
+  EXPECT_EQ(back, expected);
+}
+
+TEST(Convert, KeepLeavesWhatIsKept) {
+  test::for_each_target([&](const Target&) {
+    for (const DType type : {DType::kBF16, DType::kF16}) {
+      for (size_t n = 0; n <= 150; ++n) {
+        const size_t offset = n % 16;
+        std::vector<float> values = test::normal(n, static_cast<unsigned>(n), 1e3f);
+        if (n > 20) values[n / 2] = std::numeric_limits<float>::quiet_NaN(), values[3] = 1e-40f, values[n - 1] = 1e30f;
+        test::Placed x(values, offset);
+        std::vector<Half> expected(n);
+        std::vector<float> widened(n);
+        narrow(type, values.data(), expected.data(), n);
+        widen(type, expected.data(), widened.data(), n);
+        const auto kept = std::make_unique<Half[]>(n + offset + 1);
+        kept[n + offset] = 0x1234;
+        keep(x.data(), kept.get() + offset, type, n);
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), kept.get() + offset)) << n;
+        EXPECT_TRUE(test::same_bits(widened, x.span())) << n;
+        EXPECT_EQ(kept[n + offset], 0x1234);
       }
     }
   });

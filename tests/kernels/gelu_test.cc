@@ -127,8 +127,7 @@ void expect_both(const std::vector<float>& input, DType type, size_t offset) {
   std::vector<float> x = input;
   std::vector<Half> halves(n + offset);
   Half* const stored = halves.data() + offset;
-  if (type == DType::kBF16) to_bf16(input.data(), stored, n), from_bf16(stored, x.data(), n);
-  if (type == DType::kF16) to_f16(input.data(), stored, n), from_f16(stored, x.data(), n);
+  if (type != DType::kF32) narrow(type, input.data(), stored, n), widen(type, stored, x.data(), n);
   const std::vector<float> dout = test::normal(n, 6);
   test::Placed floats(x, offset), gradient(dout, offset / 2), out(n, -7.0f, offset / 3);
   gelu_forward_backward(type == DType::kF32 ? static_cast<const void*>(floats.data()) : stored, type, gradient.data(),
