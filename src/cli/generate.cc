@@ -18,13 +18,16 @@ struct Options {
   std::string run;
   std::string prompt = "\n";
   GenerateOptions generate;
+  size_t threads = 1;
 };
 
 constexpr const char* kExamples = R"(Examples:
   quern generate --run runs/first --prompt "Once"
   quern generate --run runs/first --tokens 500 --temperature 0.8 --top-k 40 --seed 7
+  quern generate --run runs/first --threads 1            leave the other cores alone
 
-The same run, prompt and seed give the same text.)";
+The same run, prompt and seed give the same text, with any number of threads. A model whose operations are too small to
+be shared uses fewer threads than it is given.)";
 
 int run_generate(const Options& options) {
   if (options.run.empty()) throw Error("generate: expected --run DIR, a trained run; run `quern generate --help`");
@@ -33,7 +36,7 @@ int run_generate(const Options& options) {
   if (trained.tokenizer == nullptr) {
     throw Error("[run] {}: expected a tokenizer.json, found none; the run was trained on token shards", options.run);
   }
-  Decoder decoder(*trained.model);
+  Decoder decoder(*trained.model, {.threads = options.threads});
   Utf8Stream text;
   const auto show = [](const std::string& characters) {
     fmt::print("{}", characters);
@@ -72,6 +75,7 @@ Command add_generate(CLI::App& app) {
   generate->add_option("--seed", options->generate.sampling.seed, "Another seed, another text")
       ->type_name("N")
       ->capture_default_str();
+  add_threads_option(*generate, options->threads);
   generate->footer(kExamples);
   return {generate, [options] { return run_generate(*options); }};
 }

@@ -13,6 +13,13 @@ namespace {
 // Positions of a prompt at once: enough rows that reading the weights does not count, few enough for the caches.
 constexpr size_t kMostRows = 64;
 
+// When a member is worth having: it has so many multiply-adds between two meetings, and a block of the narrowest
+// product to itself, a panel of columns by so many rows. Two threads against one, measured (docs/parallel.md,
+// "Generation"): a width of 64, one panel, gets 0.8 times as fast with 3,500 multiply-adds each and 1.1 to 1.2 times
+// with 16 rows and more; a width of 96, two panels, 1.6 times with 7,900 each; the preset tiny 1.7 times with 14,000.
+constexpr size_t kLeastWork = 7'500;
+constexpr size_t kLeastRows = 16;
+
 // How many tokens a window of `tokens` loses. A slide takes it from context + 1 to context / 2 + 1, so each loses
 // context - context / 2; a prompt may be several slides long.
 size_t surplus(size_t tokens, size_t context) {
@@ -23,11 +30,14 @@ size_t surplus(size_t tokens, size_t context) {
 
 }  // namespace
 
-Decoder::Decoder(const Gpt& model)
+Decoder::Decoder(const Gpt& model, const DecoderOptions& options)
     : model_(&model),
+      options_(options),
       cache_shape_{
           .heads = model.config().heads, .head_dim = model.config().head_dim(), .capacity = model.config().context},
-      caches_(model.config().layers) {
+      caches_(model.config().layers),
+      scratch_(members_for(kMostRows)),
+      crew_(scratch_.size(), [this](const Member& member) { pass(member); }) {
   window_.reserve(model.config().context);
   lay_out();
   arena_.allocate(Fill::kZero);
@@ -46,8 +56,19 @@ void Decoder::lay_out() {
   mean_ = arena_.take<float>(rows);
   reciprocal_ = arena_.take<float>(rows);
   logits_ = arena_.take<float>(config.vocabulary);
-  gemm_ = arena_.take<float>(kernels::kGemmScratch);
-  attention_ = arena_.take<float>(kernels::attention_decode_scratch(cache_shape_));
+  for (Scratch& scratch : scratch_) {
+    scratch.gemm = arena_.take<float>(kernels::kGemmScratch);
+    scratch.attention = arena_.take<float>(kernels::attention_decode_scratch(cache_shape_));
+  }
+}
+
+// A block is 12 C^2 multiply-adds for each position, and its members meet seven times. See kLeastWork.
+size_t Decoder::members_for(size_t rows) const {
+  if (options_.share_all) return options_.threads;
+  const size_t C = model_->config().width;
+  rows = std::min({rows, kMostRows, model_->config().context});
+  const size_t blocks = std::max<size_t>(1, C / kernels::kPanelColumns) * std::max<size_t>(1, rows / kLeastRows);
+  return std::clamp<size_t>(std::min(blocks, rows * 12 * C * C / 7 / kLeastWork), 1, options_.threads);
 }
 
 void Decoder::clear() {
@@ -80,69 +101,90 @@ void Decoder::enter(std::span<const int32_t> tokens) {
 std::span<const float> Decoder::append(std::span<const int32_t> tokens) {
   check_tokens(tokens);
   enter(tokens);
-  size_t rows = 0;
-  while (cached_ < window_.size()) {
-    rows = std::min(kMostRows, window_.size() - cached_);
-    forward(rows);
-    cached_ += rows;
-  }
-  logits(rows - 1);
+  crew_.run(members_for(window_.size() - cached_));
+  cached_ = window_.size();
   return logits_;
 }
 
-// The next `rows` positions of the window through all blocks: the residual stream is then x_ + delta_.
-void Decoder::forward(size_t rows) {
+// All positions that are not cached yet, and the logits of the last.
+void Decoder::pass(const Member& member) {
+  if (options_.before_pass) options_.before_pass(member);
+  size_t rows = 0;
+  for (size_t first = cached_; first < window_.size(); first += rows) {
+    rows = std::min(kMostRows, window_.size() - first);
+    forward({cache_shape_, qkv_.data(), rows, first}, member);
+  }
+  logits(rows - 1, member);
+}
+
+// These positions through all blocks: the residual stream is then x_ + delta_. A member's rows are the same here and
+// in the norms, so that it meets nobody between them.
+void Decoder::forward(const kernels::NewPositions& positions, const Member& member) {
   const Weights& weights = model_->weights();
-  kernels::embedding_forward(window_.data() + cached_, weights.token_table(), weights.position_table(), x_.data(), rows,
-                             model_->config().width, cached_);
-  const kernels::NewPositions positions{cache_shape_, qkv_.data(), rows, cached_};
-  for (size_t layer = 0; layer < model_->config().layers; ++layer) block(layer, positions);
+  const Range mine = member.part(positions.rows);
+  const size_t C = model_->config().width, at = positions.first + mine.begin;
+  kernels::embedding_forward(window_.data() + at, weights.token_table(), weights.position_table(),
+                             x_.data() + mine.begin * C, mine.size(), C, at);
+  for (size_t layer = 0; layer < model_->config().layers; ++layer) block(layer, positions, member);
 }
 
 // nn/block.h's forward without what backward needs.
-void Decoder::block(size_t layer, const kernels::NewPositions& positions) {
+void Decoder::block(size_t layer, const kernels::NewPositions& positions, const Member& member) {
   const BlockWeights weights = model_->weights().block(layer);
+  const Scratch& scratch = scratch_[member.index];
   const size_t rows = positions.rows;
-  norm(weights.norm1, layer > 0, rows);
-  linear_forward(weights.qkv, normed_.data(), qkv_.data(), rows, gemm_);
-  kernels::attention_cache_store(positions, caches_[layer].data());
-  kernels::attention_decode(positions, caches_[layer].data(), normed_.data(), attention_);
-  linear_forward(weights.project, normed_.data(), delta_.data(), rows, gemm_);
+  const Range heads = member.part(cache_shape_.heads);
+  norm(weights.norm1, layer > 0, rows, member);
+  member.meet();
+  linear_forward(weights.qkv, normed_.data(), qkv_.data(), rows, scratch.gemm, member);
+  member.meet();
+  kernels::attention_cache_store(positions, heads, caches_[layer].data());
+  kernels::attention_decode(positions, heads, caches_[layer].data(), normed_.data(), scratch.attention);
+  member.meet();
+  linear_forward(weights.project, normed_.data(), delta_.data(), rows, scratch.gemm, member);
+  member.meet();
 
-  norm(weights.norm2, true, rows);
-  linear_gelu_forward(weights.expand, normed_.data(), nullptr, wide_.data(), rows, gemm_);
-  linear_forward(weights.contract, wide_.data(), delta_.data(), rows, gemm_);
+  norm(weights.norm2, true, rows, member);
+  member.meet();
+  linear_gelu_forward(weights.expand, normed_.data(), nullptr, wide_.data(), rows, scratch.gemm, member);
+  member.meet();
+  linear_forward(weights.contract, wide_.data(), delta_.data(), rows, scratch.gemm, member);
+  member.meet();
 }
 
-// normed_ = norm(x_), after x_ += delta_ where asked for.
-void Decoder::norm(const Norm& norm, bool add_delta, size_t rows) {
-  const kernels::LayernormStats stats{mean_.data(), reciprocal_.data()};
-  const size_t C = model_->config().width;
+// A member's rows of normed_ = norm(x_), after x_ += delta_ where asked for.
+void Decoder::norm(const Norm& norm, bool add_delta, size_t rows, const Member& member) {
+  const Range mine = member.part(rows);
+  const size_t C = model_->config().width, at = mine.begin * C;
+  const kernels::LayernormStats stats{mean_.data() + mine.begin, reciprocal_.data() + mine.begin};
+  float *x = x_.data() + at, *out = normed_.data() + at;
   if (add_delta) {
-    kernels::residual_layernorm_forward(x_.data(), delta_.data(), x_.data(), norm.weight, norm.bias, normed_.data(),
-                                        stats, rows, C);
+    kernels::residual_layernorm_forward(x, delta_.data() + at, x, norm.weight, norm.bias, out, stats, mine.size(), C);
   } else {
-    kernels::layernorm_forward(x_.data(), norm.weight, norm.bias, normed_.data(), stats, rows, C);
+    kernels::layernorm_forward(x, norm.weight, norm.bias, out, stats, mine.size(), C);
   }
 }
 
 // Of the last forward()'s position `row`.
-void Decoder::logits(size_t row) {
+void Decoder::logits(size_t row, const Member& member) {
   const Weights& weights = model_->weights();
   const size_t C = model_->config().width, V = model_->config().vocabulary;
   const Norm norm = weights.final_norm();
-  kernels::residual_layernorm_forward(x_.data() + row * C, delta_.data() + row * C, x_.data() + row * C, norm.weight,
-                                      norm.bias, normed_.data(), {mean_.data(), reciprocal_.data()}, 1, C);
-  kernels::gemm({.layout = kernels::Layout::kNT,
-                 .M = 1,
-                 .N = V,
-                 .K = C,
-                 .a = {normed_.data(), C},
-                 .b = {weights.token_table(), C},
-                 .packed_b = weights.packed_output(),
-                 .c = logits_.data(),
-                 .c_stride = V},
-                gemm_);
+  if (member.leads()) {
+    kernels::residual_layernorm_forward(x_.data() + row * C, delta_.data() + row * C, x_.data() + row * C, norm.weight,
+                                        norm.bias, normed_.data(), {mean_.data(), reciprocal_.data()}, 1, C);
+  }
+  member.meet();
+  gemm_part({.layout = kernels::Layout::kNT,
+             .M = 1,
+             .N = V,
+             .K = C,
+             .a = {normed_.data(), C},
+             .b = {weights.token_table(), C},
+             .packed_b = weights.packed_output(),
+             .c = logits_.data(),
+             .c_stride = V},
+            member, scratch_[member.index].gemm);
 }
 
 }  // namespace quern

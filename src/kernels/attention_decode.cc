@@ -51,11 +51,11 @@ void DecodeQuery(const CachedHead<const float>& head, const DecodeScratch& scrat
 
 }  // namespace
 
-void AttentionDecode(const NewPositions& positions, const float* cache, float* out, float* memory) {
+void AttentionDecode(const NewPositions& positions, Range heads, const float* cache, float* out, float* memory) {
   Carver carver(memory);
   const DecodeScratch scratch(positions.shape, carver);
   const size_t D = positions.shape.head_dim, C = positions.shape.heads * D;
-  for (size_t h = 0; h < positions.shape.heads; ++h) {
+  for (size_t h = heads.begin; h < heads.end; ++h) {
     const CachedHead head(positions.shape, h, cache);
     for (size_t i = 0; i < positions.rows; ++i) {
       DecodeQuery(head, scratch, positions.qkv + i * 3 * C + h * D, positions.first + i + 1, out + i * C + h * D);
@@ -79,22 +79,22 @@ size_t attention_decode_scratch(const CacheShape& shape) noexcept {
   return carver.used();
 }
 
-void attention_cache_store(const NewPositions& positions, float* cache) noexcept {
+void attention_cache_store(const NewPositions& positions, Range heads, float* cache) noexcept {
   assert(positions.first + positions.rows <= positions.shape.capacity);
   const size_t D = positions.shape.head_dim, C = positions.shape.heads * D;
-  for (size_t h = 0; h < positions.shape.heads; ++h) {
+  for (size_t h = heads.begin; h < heads.end; ++h) {
     const CachedHead head(positions.shape, h, cache);
     const float* row = positions.qkv + C + h * D;
     for (size_t i = 0; i < positions.rows; ++i, row += 3 * C) head.store(positions.first + i, row, row + C);
   }
 }
 
-void attention_decode(const NewPositions& positions, const float* cache, float* out,
+void attention_decode(const NewPositions& positions, Range heads, const float* cache, float* out,
                       std::span<float> scratch) noexcept {
   assert(positions.shape.head_dim <= kMaxHeadDim);
   assert(positions.first + positions.rows <= positions.shape.capacity);
   assert(scratch.size() >= attention_decode_scratch(positions.shape));
-  HWY_DYNAMIC_DISPATCH(AttentionDecode)(positions, cache, out, scratch.data());
+  HWY_DYNAMIC_DISPATCH(AttentionDecode)(positions, heads, cache, out, scratch.data());
 }
 
 }  // namespace quern::kernels

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <span>
 
+#include "core/range.h"
+
 namespace quern::kernels {
 
 struct CacheShape {
@@ -27,13 +29,15 @@ struct NewPositions {
 // same for every target.
 size_t attention_cache_size(const CacheShape& shape) noexcept;
 
-// Writes the keys and values of the new positions. Any alignment, no allocation; first + rows <= capacity.
-void attention_cache_store(const NewPositions& positions, float* cache) noexcept;
+// Writes the keys and values of these heads of the new positions. Any alignment, no allocation; first + rows <=
+// capacity. Other heads may be written or read by other threads at the same time.
+void attention_cache_store(const NewPositions& positions, Range heads, float* cache) noexcept;
 
 size_t attention_decode_scratch(const CacheShape& shape) noexcept;  // floats
 
-// out (rows, C) = softmax(q k^T / sqrt(head_dim), causal) v. The new positions have been stored. Any alignment, no
-// allocation; scratch.size() >= attention_decode_scratch(shape), one per thread.
-void attention_decode(const NewPositions& positions, const float* cache, float* out, std::span<float> scratch) noexcept;
+// out (rows, C) = softmax(q k^T / sqrt(head_dim), causal) v, the columns of these heads. Their new positions have been
+// stored. Any alignment, no allocation; scratch.size() >= attention_decode_scratch(shape), one per thread.
+void attention_decode(const NewPositions& positions, Range heads, const float* cache, float* out,
+                      std::span<float> scratch) noexcept;
 
 }  // namespace quern::kernels

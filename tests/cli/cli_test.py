@@ -40,7 +40,8 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage("info", "--frobnicate", says="unknown flag '--frobnicate'; run `quern info --help`")
 
     def test_threads_out_of_range(self):
-        for command in (["info"], ["bench", "kernels"], ["bench", "queue"], ["bench", "train"], ["train"], ["eval"]):
+        for command in (["info"], ["bench", "kernels"], ["bench", "queue"], ["bench", "train"], ["train"], ["eval"],
+                        ["generate"]):
             for value in ("0", "-3", "65", "two", "99999999999999999999", ""):
                 self.assert_bad_usage(*command, "--threads", value, says="--threads")
 

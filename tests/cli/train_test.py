@@ -159,6 +159,8 @@ class Use(program.ProgramTest):
 
         self.assertTrue(text("--seed", "5").startswith("The"))
         self.assertEqual(text("--seed", "5"), text("--seed", "5"))
+        for threads in ("1", "2", "8"):
+            self.assertEqual(text("--seed", "5", "--threads", threads), text("--seed", "5"))
         self.assertNotEqual(text("--seed", "5"), text("--seed", "6"))
         self.assertEqual(text("--temperature", "0", "--seed", "5"), text("--temperature", "0", "--seed", "6"))
 

@@ -50,12 +50,16 @@ TEST(Generate, AllocatesNothingPerToken) {
 TEST(Decoder, AllocatesNothingOnceMade) {
   Gpt model(test::small_config(16), false);
   test::fill(model);
-  Decoder decoder(model);
   const std::vector<int32_t> prompt = test::random_tokens(100, model.config().vocabulary);
-  const size_t before = allocations.load();
-  decoder.append(prompt);
-  for (const int32_t token : prompt) decoder.append(token);
-  EXPECT_EQ(allocations.load(), before);
+  for (const size_t threads : {1, 3}) {
+    Decoder decoder(model, {.threads = threads, .share_all = true});
+    decoder.append(prompt);  // until then the other thread may be starting
+    const size_t before = allocations.load();
+    decoder.clear();
+    decoder.append(prompt);
+    for (const int32_t token : prompt) decoder.append(token);
+    EXPECT_EQ(allocations.load(), before) << threads << " threads";
+  }
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 #include "generate/decoder.h"
 
 #include <limits>
+#include <new>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "generate/model.h"
+#include "support/watchdog.h"
 
 namespace quern {
 namespace {
@@ -87,6 +90,71 @@ TEST(Decoder, TheWindowDoesNotDependOnHowTheTokensArrived) {
       in_two.append(std::span(tokens).first((n + 1) / 2));
       if (n == 1) continue;
       ASSERT_TRUE(test::same_bits(expected, in_two.append(std::span(tokens).first(n).subspan((n + 1) / 2)))) << n;
+    }
+  }
+}
+
+// Prompts of several pieces, single tokens, and slides, with more threads than heads or panels of columns.
+TEST_P(DecoderBits, AnyNumberOfThreadsGivesTheSame) {
+  const test::Watchdog watchdog("decoding by teams");
+  Gpt model(test::small_config(90), GetParam());
+  test::fill(model);
+  const Tokens tokens = test::random_tokens(150, model.config().vocabulary);
+  Decoder alone(model);
+  std::vector<std::vector<float>> expected;
+  for (size_t n = 70; n <= tokens.size(); ++n) {
+    const auto logits = alone.append(n == 70 ? std::span(tokens).first(70) : std::span(tokens).subspan(n - 1, 1));
+    expected.emplace_back(logits.begin(), logits.end());
+  }
+  for (const size_t threads : {1u, 2u, 3u, 4u, 8u}) {
+    Decoder team(model, {.threads = threads, .share_all = true});
+    ASSERT_EQ(team.members_for(1), threads);
+    for (size_t n = 70; n <= tokens.size(); ++n) {
+      const auto found = team.append(n == 70 ? std::span(tokens).first(70) : std::span(tokens).subspan(n - 1, 1));
+      ASSERT_TRUE(test::same_bits(expected[n - 70], found)) << threads << " threads, after " << n;
+    }
+  }
+}
+
+// A team for the prompt, one thread for each token.
+TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
+  const test::Watchdog watchdog("teams of several sizes");
+  const auto members = [](size_t width, size_t rows) {
+    const Gpt model({.layers = 1, .heads = 1, .width = width, .context = 128, .vocabulary = 10}, false);
+    return Decoder(model, {.threads = 8}).members_for(rows);
+  };
+  EXPECT_EQ(members(48, 1), 1u);
+  EXPECT_EQ(members(48, 31), 1u);
+  EXPECT_EQ(members(48, 32), 2u);
+  EXPECT_EQ(members(48, 1000), 4u) << "a prompt goes 64 positions at a time";
+  EXPECT_EQ(members(96, 1), 2u);
+  EXPECT_EQ(members(256, 1), 5u) << "panels";
+  EXPECT_EQ(members(256, 32), 8u) << "threads";
+
+  Gpt model(test::small_config(), true);
+  test::fill(model);
+  Decoder decoder(model, {.threads = 4});
+  ASSERT_EQ(decoder.members_for(1), 1u);
+  ASSERT_EQ(decoder.members_for(34), 2u);
+  const Tokens tokens = test::random_tokens(36, model.config().vocabulary);
+  decoder.append(std::span(tokens).first(34));
+  decoder.append(tokens[34]);
+  EXPECT_TRUE(test::same_bits(test::last_logits(model, tokens), decoder.append(tokens[35])));
+}
+
+TEST(Decoder, WhatAMemberThrowsReachesTheCallerAndTheNextCallGoesOn) {
+  const test::Watchdog watchdog("a member that throws");
+  Gpt model(test::small_config(), true);
+  test::fill(model);
+  const Tokens tokens = test::random_tokens(10, model.config().vocabulary);
+  for (const size_t threads : {1u, 2u, 5u}) {
+    for (const size_t thrower : {size_t{0}, threads - 1}) {
+      bool armed = true;
+      Decoder decoder(model, {.threads = threads, .share_all = true, .before_pass = [&](const Member& member) {
+                                if (member.index == thrower && std::exchange(armed, false)) throw std::bad_alloc();
+                              }});
+      EXPECT_THROW(decoder.append(std::span(tokens).first(9)), std::bad_alloc);
+      EXPECT_TRUE(test::same_bits(test::last_logits(model, tokens), decoder.append(tokens[9])));
     }
   }
 }

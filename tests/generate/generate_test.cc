@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "generate/model.h"
+#include "support/watchdog.h"
 
 namespace quern {
 namespace {
@@ -56,6 +57,22 @@ TEST(Generate, TheSameTextOnEveryTargetWithFusedMultiplyAdd) {
     if (target.fma) texts.push_back(made);
   });
   for (const Tokens& text : texts) EXPECT_EQ(text, texts.front());
+}
+
+TEST(Generate, TheSameTextWithAnyNumberOfThreads) {
+  const test::Watchdog watchdog("generation by teams");
+  Model model;
+  const GenerateOptions options{.max_tokens = 100, .sampling = {.top_p = 0.9f, .seed = 4}};
+  const Tokens expected = model.generate({1, 2, 3}, options);
+  for (const size_t threads : {2, 3, 4, 8}) {
+    Decoder decoder(model.gpt, {.threads = threads, .share_all = true});
+    Tokens made;
+    generate(decoder, Tokens{1, 2, 3}, options, [&](int32_t token) {
+      made.push_back(token);
+      return true;
+    });
+    EXPECT_EQ(made, expected) << threads;
+  }
 }
 
 TEST(Generate, StopsWhenToldTo) {

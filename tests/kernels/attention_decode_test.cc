@@ -23,8 +23,16 @@ std::vector<float> whole(const Case& c, const std::vector<float>& qkv) {
   return out;
 }
 
-// `rows` new positions at a time, with everything `offset` floats off alignment and the memory full of NaN at first.
-std::vector<float> in_steps(const Case& c, const std::vector<float>& values, size_t rows, size_t offset, size_t spare) {
+// How a case is cut and placed: everything `offset` floats off alignment, the memory full of NaN at first.
+struct Steps {
+  size_t rows = 1;  // new positions at a time
+  size_t offset = 0;
+  size_t spare = 0;      // capacity that is not used
+  size_t heads = 1'000;  // at a time, the last ones first
+};
+
+std::vector<float> in_steps(const Case& c, const std::vector<float>& values, const Steps& steps) {
+  const auto& [rows, offset, spare, at_once] = steps;
   const CacheShape shape{c.heads, c.D, c.T + spare};
   const size_t C = c.heads * c.D;
   const test::Placed qkv(values, offset);
@@ -32,39 +40,47 @@ std::vector<float> in_steps(const Case& c, const std::vector<float>& values, siz
   test::Placed scratch(attention_decode_scratch(shape), std::nanf(""), offset);
   for (size_t i = 0; i < c.T; i += rows) {
     const NewPositions positions{shape, qkv.data() + i * 3 * C, std::min(rows, c.T - i), i};
-    attention_cache_store(positions, cache.data());
-    attention_decode(positions, cache.data(), out.data() + i * C, scratch.span());
+    for (size_t end = c.heads; end > 0; end -= std::min(end, at_once)) {
+      const Range heads{end - std::min(end, at_once), end};
+      attention_cache_store(positions, heads, cache.data());
+      attention_decode(positions, heads, cache.data(), out.data() + i * C, scratch.span());
+    }
   }
   return out.copy();
 }
 
-void expect_same(const Case& c, size_t rows, size_t offset = 0, size_t spare = 0) {
+void expect_same(const Case& c, const Steps& steps) {
   SCOPED_TRACE("T=" + std::to_string(c.T) + " heads=" + std::to_string(c.heads) + " D=" + std::to_string(c.D));
   const std::vector<float> qkv = c.qkv();
-  test::for_each_target(
-      [&](const Target&) { EXPECT_TRUE(test::same_bits(whole(c, qkv), in_steps(c, qkv, rows, offset, spare))); });
+  test::for_each_target([&](const Target&) { EXPECT_TRUE(test::same_bits(whole(c, qkv), in_steps(c, qkv, steps))); });
 }
 
 TEST(AttentionDecode, OneByOneHasTheBitsOfTheWholeForEveryHeadSize) {
-  for (const size_t D : {1u, 3u, 8u, 15u, 16u, 17u, 32u, 64u, 80u, 128u, 129u, 256u}) expect_same({40, 2, D}, 1);
+  for (const size_t D : {1u, 3u, 8u, 15u, 16u, 17u, 32u, 64u, 80u, 128u, 129u, 256u})
+    expect_same({40, 2, D}, {.rows = 1});
 }
 
 TEST(AttentionDecode, OneByOneHasTheBitsOfTheWholeForEveryLength) {
-  for (const size_t T : {1u, 2u, 15u, 16u, 17u, 127u, 128u, 129u, 300u}) expect_same({T, 2, 24}, 1);
+  for (const size_t T : {1u, 2u, 15u, 16u, 17u, 127u, 128u, 129u, 300u}) expect_same({T, 2, 24}, {.rows = 1});
 }
 
 TEST(AttentionDecode, HowManyAtOnceDoesNotMatter) {
-  for (const size_t rows : {2u, 7u, 64u, 150u}) expect_same({150, 3, 20}, rows);
+  for (const size_t rows : {2u, 7u, 64u, 150u}) expect_same({150, 3, 20}, {.rows = rows});
+}
+
+TEST(AttentionDecode, HeadsMayBeComputedInAnyParts) {
+  for (const size_t heads : {1u, 2u, 3u, 5u}) expect_same({40, 5, 20}, {.rows = 7, .heads = heads});
 }
 
 TEST(AttentionDecode, AlignmentAndCapacityDoNotMatter) {
-  for (const size_t offset : {1u, 3u, 8u, 15u}) expect_same({70, 3, 17}, 9, offset, offset * 20);
+  for (const size_t offset : {1u, 3u, 8u, 15u})
+    expect_same({70, 3, 17}, {.rows = 9, .offset = offset, .spare = offset * 20});
 }
 
 TEST(AttentionDecode, LargeScoresDoNotOverflow) {
   std::vector<float> qkv = test::normal(20 * 3 * 16, 4, 100.0f);
   test::for_each_target([&](const Target&) {
-    const std::vector<float> out = in_steps({20, 1, 16}, qkv, 1, 0, 0);
+    const std::vector<float> out = in_steps({20, 1, 16}, qkv, {});
     EXPECT_TRUE(test::same_bits(whole({20, 1, 16}, qkv), out));
     for (const float x : out) ASSERT_TRUE(std::isfinite(x));
   });
