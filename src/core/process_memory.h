@@ -1,0 +1,15 @@
+// What the process occupies, as the system counts it.
+#pragma once
+
+#include <cstdint>
+
+namespace quern {
+
+// Bytes that are in memory now, and most that ever were; 0 where the system does not tell.
+uint64_t resident_bytes();
+uint64_t peak_resident_bytes();
+
+// From here on the peak is a new one; where the system does not allow it, it stays that of the whole process.
+void forget_peak_resident_bytes();
+
+}  // namespace quern
