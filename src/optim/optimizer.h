@@ -20,7 +20,7 @@ struct OptimizerOptions {
 };
 
 struct UpdateReport {
-  double gradient_norm = 0;  // before clipping
+  double gradient_norm = 0;  // before clipping, without the loss scale
   bool finite = true;        // false: the gradient was not finite and nothing was changed
 };
 
@@ -30,8 +30,9 @@ class Optimizer {
   Optimizer(const ParameterLayout& layout, const OptimizerOptions& options);
 
   // Decides about an update from the sum of squares of the gradient: how much it is clipped, and whether there is one
-  // at all (not for a gradient that is not finite). `step` counts from 1.
-  UpdateReport begin(double squared_norm, double rate, uint64_t step);
+  // at all (not for a gradient that is not finite). `step` counts from 1. The gradient is `loss_scale` times as long as
+  // that of the loss; the update is for the latter.
+  UpdateReport begin(double squared_norm, double rate, uint64_t step, double loss_scale = 1);
   // Then, for each segment of the layout once, by any thread: the update of its weights. Allocates nothing.
   void update(size_t segment, std::span<float> weights, std::span<const float> gradient);
 
