@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <vector>
 
 #include "core/philox.h"
+#include "core/process_memory.h"
 #include "core/team.h"
 #include "data/token_buffer.h"
 #include "train/trainer.h"
@@ -56,17 +56,6 @@ std::unique_ptr<data::TokenBuffer> random_tokens(uint64_t vocabulary) {
   return buffer;
 }
 
-uint64_t peak_rss_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    if (word == "VmHWM:" && status >> word) return std::stoull(word) * 1024;
-  }
-  return 0;
-}
-
-// From here on the peak is a new one; where the system does not allow it, it stays that of the whole process.
-void forget_peak_rss() { std::ofstream("/proc/self/clear_refs") << "5"; }
-
 double sleeps_so_far() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -80,9 +69,10 @@ struct Run {
                 {.seed = 1,
                  .context = static_cast<uint32_t>(config.model.context),
                  .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation)}),
-        model(train::model_config(config, static_cast<uint32_t>(vocabulary)), train::worth_packing(config)) {
+        plan(train::make_plan(config, static_cast<uint32_t>(vocabulary))),
+        model(train::model_config(config, static_cast<uint32_t>(vocabulary)), plan.packed) {
     model.initialise(1);
-    trainer = std::make_unique<Trainer>(config, model, batches, train::TrainerOptions{.teams = teams});
+    trainer = std::make_unique<Trainer>(config, plan, model, batches, train::TrainerOptions{.teams = teams});
   }
 
   // Seconds of so many steps.
@@ -98,6 +88,7 @@ struct Run {
   }
 
   data::TrainingBatches batches;
+  train::Plan plan;
   Gpt model;
   std::unique_ptr<Trainer> trainer;
 };
@@ -131,14 +122,14 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
   const RunConfig config = config_of(workload, threads);
   const auto tokens = random_tokens(bars.vocabulary);
 
-  forget_peak_rss();
+  forget_peak_resident_bytes();
   Run ours(config, bars.vocabulary, *tokens);
   ours.steps(1);
   const double once = ours.steps(1);
   const uint64_t steps = workload.steps != 0 ? workload.steps
                          : context.quick()   ? 1
                                              : std::max<uint64_t>(1, static_cast<uint64_t>(1.0 / once));
-  const uint64_t peak_rss = peak_rss_bytes();
+  const uint64_t peak_rss = peak_resident_bytes();
 
   Run one(config_of(workload, 1), bars.vocabulary, *tokens);
   Run meeting(config, bars.vocabulary, *tokens, 1);

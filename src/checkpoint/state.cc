@@ -68,6 +68,10 @@ class Fields {
     if (!value.is_string()) fail(key, "text", value);
     return value.get<std::string>();
   }
+  // For fields that older files do not have.
+  std::string optional_text(const char* key, const char* otherwise) const {
+    return object_.contains(key) ? text(key) : otherwise;
+  }
   Fields object(const char* key) const { return {at(key), file_, place_ + key + "."}; }
 
   [[noreturn]] void fail(std::string_view key, std::string_view expected, const Json& found) const {
@@ -119,6 +123,7 @@ std::string to_json(const StateFile& file) {
                {"data_position", state.data_position},
                {"data", {{"tokens", state.data_tokens}, {"hash", fmt::format("{:016x}", state.data_hash)}}},
                {"random", {{"generator", kGenerator}, {"seed", state.seed}, {"step", state.step}}},
+               {"precision", state.precision},
                {"loss_scale", state.loss_scale},
                {"clean_steps", state.clean_steps},
                {"validation_loss", optional_json(state.validation_loss)},
@@ -149,6 +154,7 @@ StateFile parse_state(std::string_view text, std::string_view name) {
                 .tokens = fields.whole("tokens"),
                 .seed = random.whole("seed"),
                 .data_position = fields.whole("data_position"),
+                .precision = fields.optional_text("precision", "fp32"),
                 .loss_scale = fields.real("loss_scale"),
                 .clean_steps = fields.whole("clean_steps"),
                 .validation_loss = fields.optional_real("validation_loss"),

@@ -18,6 +18,7 @@ struct State {
   uint64_t tokens = 0;         // trained on so far
   uint64_t seed = 0;           // of the run
   uint64_t data_position = 0;  // what the batch source wants to be told to go on: sequences drawn so far
+  std::string precision = "fp32";
   double loss_scale = 1.0;
   uint64_t clean_steps = 0;                    // since the loss scale last changed
   std::optional<double> validation_loss;       // of these weights; none when not measured at this step

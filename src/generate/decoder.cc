@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "kernels/convert.h"
 #include "kernels/embedding.h"
 #include "kernels/gemm.h"
 #include "kernels/layernorm.h"
@@ -53,8 +54,7 @@ void Decoder::lay_out() {
   delta_ = arena_.take<float>(rows * C);
   qkv_ = arena_.take<float>(rows * 3 * C);
   wide_ = arena_.take<float>(rows * 4 * C);
-  mean_ = arena_.take<float>(rows);
-  reciprocal_ = arena_.take<float>(rows);
+  if (config.storage != kernels::DType::kF32) kept_ = arena_.take<kernels::Half>(rows * 4 * C);
   logits_ = arena_.take<float>(config.vocabulary);
   for (Scratch& scratch : scratch_) {
     scratch.gemm = arena_.take<float>(kernels::kGemmScratch);
@@ -136,19 +136,33 @@ void Decoder::block(size_t layer, const kernels::NewPositions& positions, const 
   const Range heads = member.part(cache_shape_.heads);
   norm(weights.norm1, layer > 0, rows, member);
   member.meet();
-  linear_forward(weights.qkv, normed_.data(), qkv_.data(), rows, scratch.gemm, member);
+  linear_forward(weights.qkv, normed_.data(), {qkv_.data(), kept()}, rows, scratch.gemm, member);
   member.meet();
   kernels::attention_cache_store(positions, heads, caches_[layer].data());
   kernels::attention_decode(positions, heads, caches_[layer].data(), normed_.data(), scratch.attention);
   member.meet();
-  linear_forward(weights.project, normed_.data(), delta_.data(), rows, scratch.gemm, member);
+  round_attention(rows, member);
+  linear_forward(weights.project, normed_.data(), {delta_.data()}, rows, scratch.gemm, member);
   member.meet();
 
   norm(weights.norm2, true, rows, member);
   member.meet();
-  linear_gelu_forward(weights.expand, normed_.data(), nullptr, wide_.data(), rows, scratch.gemm, member);
+  linear_gelu_forward(weights.expand, normed_.data(), {wide_.data(), kept()}, rows, scratch.gemm, member);
   member.meet();
-  linear_forward(weights.contract, wide_.data(), delta_.data(), rows, scratch.gemm, member);
+  linear_forward(weights.contract, wide_.data(), {delta_.data()}, rows, scratch.gemm, member);
+  member.meet();
+}
+
+// What training would keep in 16 bits, this goes on with too.
+kernels::Kept Decoder::kept() const {
+  if (kept_.empty()) return {};
+  return {kept_.data(), model_->config().storage};
+}
+
+void Decoder::round_attention(size_t rows, const Member& member) {
+  if (kept_.empty()) return;
+  const Range mine = member.part(rows * model_->config().width, 16);
+  kernels::keep(normed_.data() + mine.begin, kept_.data() + mine.begin, model_->config().storage, mine.size());
   member.meet();
 }
 
@@ -156,12 +170,12 @@ void Decoder::block(size_t layer, const kernels::NewPositions& positions, const 
 void Decoder::norm(const Norm& norm, bool add_delta, size_t rows, const Member& member) {
   const Range mine = member.part(rows);
   const size_t C = model_->config().width, at = mine.begin * C;
-  const kernels::LayernormStats stats{mean_.data() + mine.begin, reciprocal_.data() + mine.begin};
+  const kernels::LayernormKept kept{nullptr, model_->config().storage, nullptr};
   float *x = x_.data() + at, *out = normed_.data() + at;
   if (add_delta) {
-    kernels::residual_layernorm_forward(x, delta_.data() + at, x, norm.weight, norm.bias, out, stats, mine.size(), C);
+    kernels::residual_layernorm_forward(x, delta_.data() + at, x, norm.weight, norm.bias, out, kept, mine.size(), C);
   } else {
-    kernels::layernorm_forward(x, norm.weight, norm.bias, out, stats, mine.size(), C);
+    kernels::layernorm_forward(x, norm.weight, norm.bias, out, kept, mine.size(), C);
   }
 }
 
@@ -172,7 +186,7 @@ void Decoder::logits(size_t row, const Member& member) {
   const Norm norm = weights.final_norm();
   if (member.leads()) {
     kernels::residual_layernorm_forward(x_.data() + row * C, delta_.data() + row * C, x_.data() + row * C, norm.weight,
-                                        norm.bias, normed_.data(), {mean_.data(), reciprocal_.data()}, 1, C);
+                                        norm.bias, normed_.data(), {nullptr, model_->config().storage, nullptr}, 1, C);
   }
   member.meet();
   gemm_part({.layout = kernels::Layout::kNT,
@@ -182,6 +196,7 @@ void Decoder::logits(size_t row, const Member& member) {
              .a = {normed_.data(), C},
              .b = {weights.token_table(), C},
              .packed_b = weights.packed_output(),
+             .packed_type = weights.packed_type(),
              .c = logits_.data(),
              .c_stride = V},
             member, scratch_[member.index].gemm);

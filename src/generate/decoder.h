@@ -63,6 +63,8 @@ class Decoder {
   void pass(const Member& member);
   void forward(const kernels::NewPositions& positions, const Member& member);
   void block(size_t layer, const kernels::NewPositions& positions, const Member& member);
+  kernels::Kept kept() const;
+  void round_attention(size_t rows, const Member& member);
   void norm(const Norm& norm, bool add_delta, size_t rows, const Member& member);
   void logits(size_t row, const Member& member);
 
@@ -77,7 +79,7 @@ class Decoder {
   std::span<float> x_, normed_, delta_;   // (rows, C)
   std::span<float> qkv_;                  // (rows, 3C)
   std::span<float> wide_;                 // (rows, 4C)
-  std::span<float> mean_, reciprocal_;    // (rows)
+  std::span<kernels::Half> kept_;         // (rows, 4C) where activations have 16 bits
   std::span<float> logits_;               // (V)
   std::vector<Scratch> scratch_;          // of the kernels, one per member
   Crew crew_;                             // last: its threads use all of the above

@@ -36,14 +36,6 @@ enum class Epilogue : uint8_t {
   kBiasResidual,  // (x + bias[j]) + residual[i, j]
 };
 
-// Where y = x + bias[j], or x without a bias, is kept for backward: (M, N) with c_stride. As bf16 or fp16 it is rounded
-// to nearest even, and C follows from the rounded value: C is y as backward will read it, or gelu of that. Not with a
-// residual.
-struct Kept {
-  void* data = nullptr;  // null: nowhere
-  DType type = DType::kF32;
-};
-
 struct Gemm {
   Layout layout = Layout::kNN;
   size_t M = 0, N = 0, K = 0;
@@ -56,6 +48,9 @@ struct Gemm {
   Epilogue epilogue = Epilogue::kNone;
   const float* bias = nullptr;      // (N)
   const float* residual = nullptr;  // (M, N) with c_stride, not C itself: to add to C in place use `add`
+  // Where y = x + bias[j], or x without a bias, is kept for backward: (M, N) with c_stride; null: nowhere. As bf16 or
+  // fp16 it is rounded to nearest even, and C follows from the rounded value: C is y as backward will read it, or gelu
+  // of that. Not with a residual.
   Kept kept = {};
 };
 

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 
-#include "kernels/layernorm_stats.h"
 #include "kernels/types.h"
 
 namespace quern::kernels {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/attention.h"
+#include "kernels/convert.h"
 #include "kernels/dropout.h"
 #include "kernels/gelu.h"
 #include "kernels/layernorm.h"
@@ -41,23 +42,56 @@ void for_my_heads(const Pass& pass, Do visit) {
   }
 }
 
+// Where the fp32 numbers of a kept array are: in itself, or else in `wide`, at this many numbers a row.
+float* whole(const Pass& pass, const Kept& kept, size_t width_before) {
+  if (kept.type == kernels::DType::kF32) return static_cast<float*>(kept.data);
+  return pass.work.wide.data() + pass.rows() * width_before;
+}
+float* whole_qkv(const Pass& pass, const BlockActivations& a) { return whole(pass, a.qkv, 0); }
+float* whole_attention(const Pass& pass, const BlockActivations& a) {
+  return whole(pass, a.attention, 3 * pass.config.width);
+}
+
+bool in_16_bits(const Pass& pass) { return pass.config.storage != kernels::DType::kF32; }
+
+// work.wide has room for both: 3C + C numbers a row.
+void widen_attention(const Pass& pass, const BlockActivations& a) {
+  if (!in_16_bits(pass)) return;
+  const size_t n = pass.rows() * pass.config.width;
+  const Range qkv = pass.member.part(3 * n, 16), attention = pass.member.part(n, 16);
+  const auto widen = [](const Kept& kept, size_t at, float* out, size_t count) {
+    kernels::widen(kept.type, static_cast<const kernels::Half*>(kept.data) + at, out + at, count);
+  };
+  widen(a.qkv, qkv.begin, whole_qkv(pass, a), qkv.size());
+  widen(a.attention, attention.begin, whole_attention(pass, a), attention.size());
+  pass.member.meet();
+}
+
 void attention_forward(const Pass& pass, const BlockActivations& a, size_t layer) {
   const size_t T = pass.batch.T, C = pass.config.width, heads = pass.config.heads;
+  const float* qkv = whole_qkv(pass, a);
+  float* out = whole_attention(pass, a);
   for_my_heads(pass, [&](size_t s, size_t first, size_t last) {
-    kernels::attention_forward(attention_shape(pass), a.qkv.data() + s * T * 3 * C, a.attention.data() + s * T * C,
-                               a.logsumexp.data() + s * heads * T,
-                               dropout_of(pass, Purpose::kAttentionDropout, layer, s), first, last,
-                               pass.work.scratch(pass.member).attention);
+    kernels::attention_forward(
+        attention_shape(pass), qkv + s * T * 3 * C, out + s * T * C, a.logsumexp.data() + s * heads * T,
+        dropout_of(pass, Purpose::kAttentionDropout, layer, s), first, last, pass.work.scratch(pass.member).attention);
   });
+  pass.member.meet();
+  if (!in_16_bits(pass)) return;
+  const Range mine = pass.member.part(pass.rows() * C, 16);
+  kernels::keep(out + mine.begin, static_cast<kernels::Half*>(a.attention.data) + mine.begin, a.attention.type,
+                mine.size());
+  pass.member.meet();
 }
 
 // dqkv (rows, 3C) into work.dwide, from work.dinner.
 void attention_backward(const Pass& pass, const BlockActivations& a, size_t layer) {
   const size_t T = pass.batch.T, C = pass.config.width, heads = pass.config.heads;
+  const float *qkv = whole_qkv(pass, a), *out = whole_attention(pass, a);
   for_my_heads(pass, [&](size_t s, size_t first, size_t last) {
     kernels::attention_backward(
-        attention_shape(pass), a.qkv.data() + s * T * 3 * C, a.attention.data() + s * T * C,
-        a.logsumexp.data() + s * heads * T, pass.work.dinner.data() + s * T * C, pass.work.dwide.data() + s * T * 3 * C,
+        attention_shape(pass), qkv + s * T * 3 * C, out + s * T * C, a.logsumexp.data() + s * heads * T,
+        pass.work.dinner.data() + s * T * C, pass.work.dwide.data() + s * T * 3 * C,
         dropout_of(pass, Purpose::kAttentionDropout, layer, s), first, last, pass.work.scratch(pass.member).attention);
   });
 }
@@ -78,29 +112,46 @@ const float* branch_gradient(const Pass& pass, Purpose purpose, size_t layer) {
   return pass.work.dbranch.data();
 }
 
-void gelu_backward(const Pass& pass, const float* input) {
+// work.dwide from the gradient of GELU's output to that of its input; the output itself, again, into work.wide.
+void gelu_backward(const Pass& pass, const Kept& input) {
   const Range mine = pass.member.part(pass.rows() * 4 * pass.config.width, 16);
-  float* d = pass.work.dwide.data() + mine.begin;
-  kernels::gelu_backward(input + mine.begin, d, d, mine.size());
+  const Kept my_input = input.at(mine.begin);
+  kernels::gelu_forward_backward(my_input.data, my_input.type, pass.work.dwide.data() + mine.begin,
+                                 pass.work.wide.data() + mine.begin, mine.size());
+  pass.member.meet();
+}
+
+kernels::LayernormKept rows_from(const Pass& pass, const NormActivations& kept, size_t row) {
+  const Kept normal = kept.normal.at(row * pass.config.width);
+  return {normal.data, normal.type, kept.reciprocal.data() + row};
+}
+
+// A norm's output again, into work.inner.
+void norm_again(const Pass& pass, const Norm& norm, const NormActivations& kept) {
+  const Range mine = pass.member.part(pass.rows());
+  const size_t C = pass.config.width, at = mine.begin * C;
+  kernels::layernorm_apply(kept.normal.at(at).data, kept.normal.type, norm.weight, norm.bias,
+                           pass.work.inner.data() + at, mine.size(), C);
   pass.member.meet();
 }
 
 }  // namespace
 
-void norm_forward(const Pass& pass, const Norm& norm, const float* x, float* sum, const NormStats& stats, float* out) {
+void norm_forward(const Pass& pass, const Norm& norm, const float* x, float* sum, const NormActivations& kept) {
   const Range mine = pass.member.part(pass.rows());
   const size_t C = pass.config.width, at = mine.begin * C;
-  const kernels::LayernormStats kept{stats.mean.data() + mine.begin, stats.reciprocal.data() + mine.begin};
+  const kernels::LayernormKept my_kept = rows_from(pass, kept, mine.begin);
+  float* out = pass.work.inner.data() + at;
   if (x == nullptr) {
-    kernels::layernorm_forward(sum + at, norm.weight, norm.bias, out + at, kept, mine.size(), C);
+    kernels::layernorm_forward(sum + at, norm.weight, norm.bias, out, my_kept, mine.size(), C);
   } else {
-    kernels::residual_layernorm_forward(x + at, pass.work.delta.data() + at, sum + at, norm.weight, norm.bias, out + at,
-                                        kept, mine.size(), C);
+    kernels::residual_layernorm_forward(x + at, pass.work.delta.data() + at, sum + at, norm.weight, norm.bias, out,
+                                        my_kept, mine.size(), C);
   }
 }
 
 // By one member: the sums over rows are in the order of the rows, and the whole is under a hundredth of a pass.
-void norm_backward(const Pass& pass, const Norm& norm, const NormSlots& slots, const float* x, const NormStats& stats) {
+void norm_backward(const Pass& pass, const Norm& norm, const NormSlots& slots, const NormActivations& kept) {
   const size_t C = pass.config.width, segment = pass.layout.tensors()[slots.tensor].first_segment;
   const Turn& turn = pass.batch.turn;
   if (pass.member.leads()) {
@@ -110,10 +161,9 @@ void norm_backward(const Pass& pass, const Norm& norm, const NormSlots& slots, c
       std::fill_n(gradient + slots.weight, C, 0.0f);
       std::fill_n(gradient + slots.bias, C, 0.0f);
     }
-    kernels::layernorm_backward({.x = x,
+    kernels::layernorm_backward({.kept = rows_from(pass, kept, 0),
                                  .weight = norm.weight,
                                  .dout = pass.work.dinner.data(),
-                                 .stats = {stats.mean.data(), stats.reciprocal.data()},
                                  .dx = pass.work.dx.data(),
                                  .dweight = gradient + slots.weight,
                                  .dbias = gradient + slots.bias},
@@ -134,43 +184,60 @@ void apply_dropout(const Pass& pass, Purpose purpose, size_t layer, const float*
   }
 }
 
-void block_forward(const Pass& pass, const BlockWeights& weights, const BlockActivations& a, size_t layer,
-                   const float* below) {
-  const size_t rows = pass.rows();
+void block_forward(const Pass& pass, const BlockWeights& weights, size_t layer, const BlockEnds& ends) {
+  Workspace& work = pass.work;
+  const BlockActivations& a = work.block(layer);
   const Member& member = pass.member;
-  norm_forward(pass, weights.norm1, below, a.x.data(), a.stats1, a.norm1.data());
+  const size_t rows = pass.rows();
+  float *stream = work.stream.data(), *entry = work.entry(layer), *delta = work.delta.data();
+  norm_forward(pass, weights.norm1, ends.add_delta ? stream : nullptr, entry, a.norm1);
   member.meet();
-  linear_forward(weights.qkv, a.norm1.data(), a.qkv.data(), rows, pass.gemm_scratch(), member);
+  linear_forward(weights.qkv, work.inner.data(), {whole_qkv(pass, a), in_16_bits(pass) ? a.qkv : Kept{}}, rows,
+                 pass.gemm_scratch(), member);
   member.meet();
   attention_forward(pass, a, layer);
-  member.meet();
-  linear_forward(weights.project, a.attention.data(), pass.work.delta.data(), rows, pass.gemm_scratch(), member);
+  linear_forward(weights.project, whole_attention(pass, a), {delta}, rows, pass.gemm_scratch(), member);
   drop_delta(pass, Purpose::kResidualDropout, layer);
 
-  norm_forward(pass, weights.norm2, a.x.data(), a.middle.data(), a.stats2, a.norm2.data());
+  norm_forward(pass, weights.norm2, entry, stream, a.norm2);
   member.meet();
-  linear_gelu_forward(weights.expand, a.norm2.data(), a.expand_input.data(), a.expanded.data(), rows,
-                      pass.gemm_scratch(), member);
+  linear_gelu_forward(weights.expand, work.inner.data(), {work.wide.data(), a.expand_input}, rows, pass.gemm_scratch(),
+                      member);
   member.meet();
-  linear_forward(weights.contract, a.expanded.data(), pass.work.delta.data(), rows, pass.gemm_scratch(), member);
+  if (!ends.output) return;
+  linear_forward(weights.contract, work.wide.data(), {delta}, rows, pass.gemm_scratch(), member);
   drop_delta(pass, Purpose::kFeedForwardDropout, layer);
 }
 
-void block_backward(const Pass& pass, const BlockWeights& weights, const BlockActivations& a, size_t layer) {
+void block_backward(const Pass& pass, const BlockWeights& weights, size_t layer) {
   Workspace& work = pass.work;
+  const BlockActivations& a = work.block(layer);
   const BlockSlots& slots = pass.layout.blocks()[layer];
+  const Member& member = pass.member;
+  float *wide = work.wide.data(), *inner = work.inner.data(), *dwide = work.dwide.data(), *dinner = work.dinner.data();
+
   const float* d = branch_gradient(pass, Purpose::kFeedForwardDropout, layer);
-  linear_backward(pass, weights.contract, slots.contract, a.expanded.data(), d, work.dwide.data());
-  gelu_backward(pass, a.expand_input.data());
-  linear_backward(pass, weights.expand, slots.expand, a.norm2.data(), work.dwide.data(), work.dinner.data());
-  norm_backward(pass, weights.norm2, slots.norm2, a.middle.data(), a.stats2);
+  linear_backward_input(pass, weights.contract, d, dwide);
+  member.meet();
+  gelu_backward(pass, a.expand_input);
+  linear_backward_weights(pass, slots.contract, wide, d);
+  norm_again(pass, weights.norm2, a.norm2);
+  linear_backward_input(pass, weights.expand, dwide, dinner);
+  linear_backward_weights(pass, slots.expand, inner, dwide);
+  member.meet();
+  norm_backward(pass, weights.norm2, slots.norm2, a.norm2);
 
   d = branch_gradient(pass, Purpose::kResidualDropout, layer);
-  linear_backward(pass, weights.project, slots.project, a.attention.data(), d, work.dinner.data());
+  widen_attention(pass, a);
+  linear_backward_input(pass, weights.project, d, dinner);
+  linear_backward_weights(pass, slots.project, whole_attention(pass, a), d);
+  member.meet();
   attention_backward(pass, a, layer);
-  pass.member.meet();
-  linear_backward(pass, weights.qkv, slots.qkv, a.norm1.data(), work.dwide.data(), work.dinner.data());
-  norm_backward(pass, weights.norm1, slots.norm1, a.x.data(), a.stats1);
+  norm_again(pass, weights.norm1, a.norm1);
+  linear_backward_input(pass, weights.qkv, dwide, dinner);
+  linear_backward_weights(pass, slots.qkv, inner, dwide);
+  member.meet();
+  norm_backward(pass, weights.norm1, slots.norm1, a.norm1);
 }
 
 }  // namespace quern

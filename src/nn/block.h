@@ -10,21 +10,28 @@ namespace quern {
 // x (rows, C) -> its dropped-out self: this member's part of it. The identity at rate 0. `out` may be `x`.
 void apply_dropout(const Pass& pass, Purpose purpose, size_t layer, const float* x, float* out);
 
+// What a block's forward does besides its middle part.
+struct BlockEnds {
+  // Whether work.delta is still to be added to the residual stream. Not for a stream that is whole: that of the
+  // embedding, or one that was kept.
+  bool add_delta = true;
+  bool output = true;  // leave in work.delta what feed-forward adds; not where only activations are wanted
+};
+
 // The members meet before each of these returns.
 //
-// `below` is the residual stream after the block below, without what that block's feed-forward adds, which is in
-// work.delta; null for the first block, whose activations.x is already filled. Leaves its own addition in work.delta;
-// the stream itself is then activations.middle + work.delta.
-void block_forward(const Pass& pass, const BlockWeights& weights, const BlockActivations& activations, size_t layer,
-                   const float* below);
+// Takes the residual stream from work.stream (and work.delta) through the block, by way of work.entry(layer): the
+// stream is then work.stream + work.delta.
+void block_forward(const Pass& pass, const BlockWeights& weights, size_t layer, const BlockEnds& ends);
 
-// Takes work.dx from the gradient of the block's output to that of its input; adds weight gradients in turn.
-void block_backward(const Pass& pass, const BlockWeights& weights, const BlockActivations& activations, size_t layer);
+// Takes work.dx from the gradient of the block's output to that of its input; adds weight gradients in turn. Leaves
+// nothing else of work that forward used, but for what is kept.
+void block_backward(const Pass& pass, const BlockWeights& weights, size_t layer);
 
-// out = norm(x + work.delta), sum = x + work.delta; without x, out = norm(sum). This member's rows.
-void norm_forward(const Pass& pass, const Norm& norm, const float* x, float* sum, const NormStats& stats, float* out);
+// work.inner = norm(sum) with sum = x + work.delta, or sum itself where x is null: this member's rows. `sum` may be x.
+void norm_forward(const Pass& pass, const Norm& norm, const float* x, float* sum, const NormActivations& kept);
 
 // work.dx += the gradient through a norm whose output has the gradient work.dinner; weight gradients in turn.
-void norm_backward(const Pass& pass, const Norm& norm, const NormSlots& slots, const float* x, const NormStats& stats);
+void norm_backward(const Pass& pass, const Norm& norm, const NormSlots& slots, const NormActivations& kept);
 
 }  // namespace quern

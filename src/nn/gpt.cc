@@ -25,13 +25,14 @@ void embed(const Pass& pass, const Weights& weights, float* x) {
 
 double sum_of_losses(const Pass& pass) {
   double sum = 0;
-  for (const float loss : pass.work.losses.first(pass.rows())) sum += static_cast<double>(loss);
+  for (size_t s = 0; s < pass.batch.sequences; ++s) sum += pass.work.loss_of_sequence(s, pass.batch.T);
   return sum;
 }
 
 }  // namespace
 
-Gpt::Gpt(const ModelConfig& config, bool packed) : config_(config), layout_(config), weights_(layout_, packed) {}
+Gpt::Gpt(const ModelConfig& config, bool packed)
+    : config_(config), layout_(config), weights_(layout_, packed, config.storage) {}
 
 void Gpt::initialise(uint64_t seed) {
   quern::initialise(layout_, config_.layers, seed, weights_.values());
@@ -41,18 +42,23 @@ void Gpt::initialise(uint64_t seed) {
 void Gpt::forward(const Pass& pass) const {
   assert(pass.batch.sequences <= pass.work.sequences() && pass.batch.T <= config_.context);
   Workspace& work = pass.work;
-  float* x = work.block(0).x.data();
+  float *x = work.entry(0), *stream = work.stream.data();
   embed(pass, weights_, x);
   pass.member.meet();
   apply_dropout(pass, Purpose::kEmbeddingDropout, 0, x, x);
   pass.member.meet();
-  const float* below = nullptr;
   for (size_t layer = 0; layer < config_.layers; ++layer) {
-    block_forward(pass, weights_.block(layer), work.block(layer), layer, below);
-    below = work.block(layer).middle.data();
+    block_forward(pass, weights_.block(layer), layer, {.add_delta = layer > 0});
   }
-  norm_forward(pass, weights_.final_norm(), below, work.x_last.data(), work.stats_last, work.norm_last.data());
+  norm_forward(pass, weights_.final_norm(), stream, stream, work.last);
   pass.member.meet();
+}
+
+// The activations of layers first ... last, which other layers have overwritten, from the kept entry of the first.
+void Gpt::forward_again(const Pass& pass, size_t first, size_t last) const {
+  for (size_t layer = first; layer <= last; ++layer) {
+    block_forward(pass, weights_.block(layer), layer, {.add_delta = layer > first, .output = layer < last});
+  }
 }
 
 void Gpt::backward(const Pass& pass) const {
@@ -61,9 +67,14 @@ void Gpt::backward(const Pass& pass) const {
   const Range mine = pass.member.part(pass.rows() * C);
   std::fill_n(work.dx.data() + mine.begin, mine.size(), 0.0f);
   pass.member.meet();
-  norm_backward(pass, weights_.final_norm(), layout_.final_norm(), work.x_last.data(), work.stats_last);
+  norm_backward(pass, weights_.final_norm(), layout_.final_norm(), work.last);
+  size_t have = work.first_of_group(config_.layers - 1);  // the lowest layer whose activations are there
   for (size_t layer = config_.layers; layer-- > 0;) {
-    block_backward(pass, weights_.block(layer), work.block(layer), layer);
+    if (layer < have) {
+      have = work.first_of_group(layer);
+      forward_again(pass, have, layer);
+    }
+    block_backward(pass, weights_.block(layer), layer);
   }
   apply_dropout(pass, Purpose::kEmbeddingDropout, 0, work.dx.data(), work.dx.data());
   pass.member.meet();

@@ -29,7 +29,7 @@ class Gpt {
 
   void initialise(uint64_t seed);
 
-  // Sum of the losses of all targets, in order, in double precision; work.losses has each. Adds `scale` times the
+  // Sum of the losses of all targets in double precision, by sequences; work.losses has each. Adds `scale` times the
   // gradient of that sum into `gradient`, in the batch's turn. Sequences added by turns in order give the bits of one
   // turn with all of them. Token ids are below the vocabulary (checked by whoever read them). Allocates nothing. One
   // workspace per team; every member of the team makes the same call, each with itself as `member`.
@@ -41,6 +41,7 @@ class Gpt {
 
  private:
   void forward(const Pass& pass) const;
+  void forward_again(const Pass& pass, size_t first, size_t last) const;
   void backward(const Pass& pass) const;
 
   ModelConfig config_;

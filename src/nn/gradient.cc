@@ -18,6 +18,10 @@ Gradient::Gradient(const ParameterLayout& layout, size_t workers)
       norms_(layout.segments().size(), 0.0),
       tickets_(std::make_unique<Signal[]>(layout.segments().size() + 1)) {}
 
+size_t Gradient::bytes_of(const ParameterLayout& layout) {
+  return (layout.size() + layout.tensors()[0].size) * sizeof(float);
+}
+
 // A pass has about 4 layers or more of 4 matrices. While there are at most 4 workers, they fall into a stagger of the
 // largest matrix of a block, 4 C x C, at little cost; more workers get smaller pieces. The token table is many times
 // larger and is cut into pieces of that size too. One product of 768 x 3,072 runs at 154 GFLOPS where 16 pieces of it

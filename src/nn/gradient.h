@@ -30,7 +30,8 @@ class Gradient {
 
   std::span<float> values() { return values_.span(); }
   std::span<const float> values() const { return values_.span(); }
-  size_t bytes() const { return (values_.size() + input_rows_.size()) * sizeof(float); }
+  // What a gradient of this layout occupies.
+  static size_t bytes_of(const ParameterLayout& layout);
 
   // How many segments of a tensor a worker should add to in one product. The fewer, the closer workers can follow one
   // another; the more, the faster the product. Nothing but speed depends on it.

@@ -13,7 +13,7 @@ using kernels::Layout;
 
 namespace {
 
-Gemm forward(const Linear& linear, const float* x, float* y, size_t rows, Epilogue epilogue) {
+Gemm forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows, Epilogue epilogue) {
   return {.layout = Layout::kNN,
           .M = rows,
           .N = linear.out,
@@ -21,10 +21,12 @@ Gemm forward(const Linear& linear, const float* x, float* y, size_t rows, Epilog
           .a = {x, linear.in},
           .b = {linear.weight, linear.out},
           .packed_b = linear.packed_forward,
-          .c = y,
+          .packed_type = linear.packed_type,
+          .c = out.y,
           .c_stride = linear.out,
           .epilogue = epilogue,
-          .bias = linear.bias};
+          .bias = linear.bias,
+          .kept = out.kept};
 }
 
 // Packs b (rows, width) into work.packed, as right operand of several products.
@@ -60,16 +62,14 @@ void gemm_part(const Gemm& gemm, const Member& member, std::span<float> scratch)
   kernels::gemm(kernels::block_of(gemm, row.part(gemm.M), column.part(gemm.N, kPanelColumns)), scratch);
 }
 
-void linear_forward(const Linear& linear, const float* x, float* y, size_t rows, std::span<float> scratch,
+void linear_forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows, std::span<float> scratch,
                     const Member& member) {
-  gemm_part(forward(linear, x, y, rows, Epilogue::kBias), member, scratch);
+  gemm_part(forward(linear, x, out, rows, Epilogue::kBias), member, scratch);
 }
 
-void linear_gelu_forward(const Linear& linear, const float* x, float* input, float* y, size_t rows,
+void linear_gelu_forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows,
                          std::span<float> scratch, const Member& member) {
-  Gemm gemm = forward(linear, x, y, rows, Epilogue::kBiasGelu);
-  gemm.kept = {input};
-  gemm_part(gemm, member, scratch);
+  gemm_part(forward(linear, x, out, rows, Epilogue::kBiasGelu), member, scratch);
 }
 
 void add_product_in_turn(const Pass& pass, const AddProduct& args) {
@@ -99,10 +99,7 @@ void add_product_in_turn(const Pass& pass, const AddProduct& args) {
   }
 }
 
-void linear_backward(const Pass& pass, const Linear& linear, const LinearSlots& slots, const float* x, const float* dy,
-                     float* dx) {
-  add_product_in_turn(pass, {.tensor = slots.tensor, .a = x, .a_stride = linear.in, .b = dy, .rows = pass.rows()});
-  if (pass.member.last()) add_bias_in_turn(pass, slots, dy);
+void linear_backward_input(const Pass& pass, const Linear& linear, const float* dy, float* dx) {
   gemm_part({.layout = Layout::kNT,
              .M = pass.rows(),
              .N = linear.in,
@@ -110,10 +107,15 @@ void linear_backward(const Pass& pass, const Linear& linear, const LinearSlots& 
              .a = {dy, linear.out},
              .b = {linear.weight, linear.out},
              .packed_b = linear.packed_backward,
+             .packed_type = linear.packed_type,
              .c = dx,
              .c_stride = linear.in},
             pass.member, pass.gemm_scratch());
-  pass.member.meet();
+}
+
+void linear_backward_weights(const Pass& pass, const LinearSlots& slots, const float* x, const float* dy) {
+  add_product_in_turn(pass, {.tensor = slots.tensor, .a = x, .a_stride = slots.in, .b = dy, .rows = pass.rows()});
+  if (pass.member.last()) add_bias_in_turn(pass, slots, dy);
 }
 
 }  // namespace quern

@@ -14,26 +14,35 @@ struct Linear {
   const float* weight = nullptr;
   const float* bias = nullptr;
   size_t in = 0, out = 0;
-  const float* packed_forward = nullptr;   // pack_b(kNN, W, in, out)
-  const float* packed_backward = nullptr;  // pack_b(kNT, W, out, in)
+  const void* packed_forward = nullptr;   // pack_b(kNN, W, in, out)
+  const void* packed_backward = nullptr;  // pack_b(kNT, W, out, in)
+  kernels::DType packed_type = kernels::DType::kF32;
 };
 
 // A member's part of a product: columns of C first, since then no two members read or pack the same part of B; rows too
 // when there are more members than panels of columns.
 void gemm_part(const kernels::Gemm& gemm, const Member& member, std::span<float> scratch);
 
-// y (rows, out) = x (rows, in) W + b: a member's part of it.
-void linear_forward(const Linear& linear, const float* x, float* y, size_t rows, std::span<float> scratch,
+// What a linear layer leaves: y (rows, out) and, where `kept` is not null, a copy for backward, which y follows from.
+struct LinearOut {
+  float* y;
+  kernels::Kept kept = {};
+};
+
+// y = x (rows, in) W + b: a member's part of it. `kept` is the same in its own format.
+void linear_forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows, std::span<float> scratch,
                     const Member& member = {});
 
-// y = gelu(x W + b); `input` (rows, out) receives x W + b, for backward.
-void linear_gelu_forward(const Linear& linear, const float* x, float* input, float* y, size_t rows,
+// y = gelu(x W + b); `kept` is x W + b.
+void linear_gelu_forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows,
                          std::span<float> scratch, const Member& member = {});
 
-// dx (rows, in) = dy W^T (overwritten), and adds, in turn, x^T dy and the column sums of dy to the gradient of the
-// layer at `slots`. x and dy are whole: the members have met. They meet again before it returns.
-void linear_backward(const Pass& pass, const Linear& linear, const LinearSlots& slots, const float* x, const float* dy,
-                     float* dx);
+// dx (rows, in) = dy W^T, overwritten: a member's part of it. dy is whole: the members have met.
+void linear_backward_input(const Pass& pass, const Linear& linear, const float* dy, float* dx);
+
+// Adds, in turn, x^T dy and the column sums of dy to the gradient of the layer at `slots`. x and dy are whole: the
+// members have met. They meet again before either is overwritten.
+void linear_backward_weights(const Pass& pass, const LinearSlots& slots, const float* x, const float* dy);
 
 // Adds a^T (rows, M) b (rows, width), in turn, to the gradient of the matrix (M, width) that is tensor `tensor`: this
 // member's part of the matrix, passed on in as many pieces as the gradient wants. a and b are whole: the members have

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include "kernels/types.h"
+
 namespace quern {
 
 struct ModelConfig {
@@ -12,6 +14,9 @@ struct ModelConfig {
   size_t context = 128;     // T: positions the model can see
   size_t vocabulary = 256;  // V: token ids are 0 ... V - 1
   float dropout = 0.0f;     // in [0, 1): of embeddings, attention probabilities and what blocks add to the residual
+  // How activations are kept for backward, and matrices for products. Arithmetic, the weights that the optimizer
+  // changes, norms, biases and embedded rows are fp32.
+  kernels::DType storage = kernels::DType::kF32;
 
   size_t head_dim() const { return width / heads; }
   bool operator==(const ModelConfig&) const = default;

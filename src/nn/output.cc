@@ -22,9 +22,10 @@ void logits_of(const Pass& pass, const Weights& weights, const Chunk& chunk) {
              .M = chunk.rows,
              .N = V,
              .K = C,
-             .a = {pass.work.norm_last.data() + chunk.first * C, C},
+             .a = {pass.work.inner.data() + chunk.first * C, C},
              .b = {weights.token_table(), C},
              .packed_b = weights.packed_output(),
+             .packed_type = weights.packed_type(),
              .c = pass.work.logits.data(),
              .c_stride = V},
             pass.member, pass.gemm_scratch());
@@ -47,13 +48,14 @@ void backward(const Pass& pass, const Weights& weights, const Chunk& chunk) {
              .a = {pass.work.logits.data(), V},
              .b = {weights.token_table(), C},
              .packed_b = weights.packed_output_backward(),
+             .packed_type = weights.packed_type(),
              .c = pass.work.dinner.data() + chunk.first * C,
              .c_stride = C},
             pass.member, pass.gemm_scratch());
   add_product_in_turn(pass, {.tensor = 0,
                              .a = pass.work.logits.data(),
                              .a_stride = V,
-                             .b = pass.work.norm_last.data() + chunk.first * C,
+                             .b = pass.work.inner.data() + chunk.first * C,
                              .rows = chunk.rows,
                              .first = chunk.first == 0,
                              .last = chunk.first + chunk.rows == pass.rows()});

@@ -6,10 +6,10 @@
 
 namespace quern {
 
-// Reads work.norm_last and the batch's targets; leaves the loss of every row in work.losses.
+// Reads work.inner and the batch's targets; leaves the loss of every row in work.losses.
 void output_forward(const Pass& pass, const Weights& weights);
 
-// The same, and the gradient times `scale`: of work.norm_last into work.dinner (overwritten), of the token table in
+// The same, and the gradient times `scale`: of work.inner into work.dinner (overwritten), of the token table in
 // turn into the pass's gradient. Chunks of rows do not change the bits: a row is alone, and the sums over rows go on
 // from chunk to chunk.
 void output_forward_backward(const Pass& pass, const Weights& weights, float scale);

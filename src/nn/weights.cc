@@ -8,12 +8,14 @@ namespace {
 
 constexpr size_t kLinearsPerBlock = 4;
 
-size_t round_up(size_t n) { return (n + 15) / 16 * 16; }
+// A place begins on a cache line in every format.
+size_t round_up(size_t n) { return (n + 31) / 32 * 32; }
 
 }  // namespace
 
-Weights::Weights(const ParameterLayout& layout, bool packed) : layout_(&layout), values_(layout.size(), Fill::kZero) {
-  if (!packed) return;
+Weights::Weights(const ParameterLayout& layout, bool packed, kernels::DType storage)
+    : layout_(&layout), values_(layout.size(), Fill::kZero), storage_(storage) {
+  if (!packed && storage == kernels::DType::kF32) return;
   place_of_.assign(layout.tensors().size(), kNone);
   place_of_[0] = kOutput;
   for (const BlockSlots& block : layout.blocks()) {
@@ -24,7 +26,7 @@ Weights::Weights(const ParameterLayout& layout, bool packed) : layout_(&layout),
   }
   const TensorInfo& table = layout.tensors().front();  // wte.weight
   output_ = reserve(table.shape[1], table.shape[0]);   // logits: K = C, N = V
-  packed_ = AlignedBuffer<float>(packed_size_, Fill::kZero);
+  packed_ = AlignedBuffer<std::byte>(packed_size_ * kernels::size_of(storage), Fill::kZero);
 }
 
 Weights::Place Weights::reserve(size_t in, size_t out) {
@@ -32,6 +34,20 @@ Weights::Place Weights::reserve(size_t in, size_t out) {
   const size_t backward = forward + round_up(kernels::packed_size(in, out));
   packed_size_ = backward + round_up(kernels::packed_size(out, in));
   return {forward, backward};
+}
+
+size_t Weights::packed_bytes(const ParameterLayout& layout, kernels::DType storage) {
+  size_t elements = 0;
+  const auto add = [&](size_t in, size_t out) {
+    elements += round_up(kernels::packed_size(in, out)) + round_up(kernels::packed_size(out, in));
+  };
+  for (const BlockSlots& block : layout.blocks()) {
+    for (const LinearSlots* slots : {&block.qkv, &block.project, &block.expand, &block.contract}) {
+      add(slots->in, slots->out);
+    }
+  }
+  add(layout.tensors().front().shape[1], layout.tensors().front().shape[0]);
+  return elements * kernels::size_of(storage);
 }
 
 void Weights::repack() {
@@ -54,13 +70,15 @@ void Weights::repack(size_t segment) {
   kernels::pack_b({.layout = Layout::kNN,
                    .b = weight,
                    .K = rows,
-                   .packed = packed_.data() + (output ? place.backward : place.forward),
+                   .packed = at(output ? place.backward : place.forward),
+                   .packed_type = storage_,
                    .rows = mine,
                    .columns = {0, width}});
   kernels::pack_b({.layout = Layout::kNT,
                    .b = weight,
                    .K = width,
-                   .packed = packed_.data() + (output ? place.forward : place.backward),
+                   .packed = at(output ? place.forward : place.backward),
+                   .packed_type = storage_,
                    .rows = {0, width},
                    .columns = mine});
 }
@@ -70,13 +88,13 @@ Norm Weights::norm(const NormSlots& slots) const {
 }
 
 Linear Weights::linear(const LinearSlots& slots, const Place* place) const {
-  const float* packed = packed_.data();
   return {.weight = values_.data() + slots.weight,
           .bias = values_.data() + slots.bias,
           .in = slots.in,
           .out = slots.out,
-          .packed_forward = place != nullptr ? packed + place->forward : nullptr,
-          .packed_backward = place != nullptr ? packed + place->backward : nullptr};
+          .packed_forward = place != nullptr ? at(place->forward) : nullptr,
+          .packed_backward = place != nullptr ? at(place->backward) : nullptr,
+          .packed_type = storage_};
 }
 
 BlockWeights Weights::block(size_t layer) const {

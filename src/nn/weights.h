@@ -28,7 +28,11 @@ class Weights {
  public:
   // Zero weights. `packed` keeps each matrix twice more in the order GEMM reads it: worth it when several micro-batches
   // share a step, because packing is then paid once and not per micro-batch. The bits of results do not depend on it.
-  Weights(const ParameterLayout& layout, bool packed);
+  // With 16-bit `storage` products use the packed copies, which are then always there.
+  Weights(const ParameterLayout& layout, bool packed, kernels::DType storage = kernels::DType::kF32);
+
+  // The bytes of both for such weights.
+  static size_t packed_bytes(const ParameterLayout& layout, kernels::DType storage);
 
   std::span<float> values() { return values_.span(); }
   std::span<const float> values() const { return values_.span(); }
@@ -43,23 +47,27 @@ class Weights {
   const float* token_table() const { return values_.data() + layout_->token_table(); }
   const float* position_table() const { return values_.data() + layout_->position_table(); }
   // The token table packed for logits and for their gradient; null when not packed.
-  const float* packed_output() const { return packed_.empty() ? nullptr : packed_.data() + output_.forward; }
-  const float* packed_output_backward() const { return packed_.empty() ? nullptr : packed_.data() + output_.backward; }
+  const void* packed_output() const { return packed_.empty() ? nullptr : at(output_.forward); }
+  const void* packed_output_backward() const { return packed_.empty() ? nullptr : at(output_.backward); }
+  kernels::DType packed_type() const { return storage_; }
 
  private:
   static constexpr size_t kOutput = SIZE_MAX - 1, kNone = SIZE_MAX;
 
   struct Place {
-    size_t forward, backward;  // offsets in packed_
+    size_t forward, backward;  // elements of packed_
   };
   Norm norm(const NormSlots& slots) const;
   Linear linear(const LinearSlots& slots, const Place* place) const;
   Place reserve(size_t in, size_t out);
+  const std::byte* at(size_t place) const { return packed_.data() + place * kernels::size_of(storage_); }
+  std::byte* at(size_t place) { return packed_.data() + place * kernels::size_of(storage_); }
 
   const ParameterLayout* layout_;
   AlignedBuffer<float> values_;
-  AlignedBuffer<float> packed_;
-  size_t packed_size_ = 0;
+  kernels::DType storage_;
+  AlignedBuffer<std::byte> packed_;
+  size_t packed_size_ = 0;        // elements
   std::vector<Place> places_;     // four per block
   Place output_{};                // of the token table
   std::vector<size_t> place_of_;  // tensor -> index into places_, kOutput or kNone

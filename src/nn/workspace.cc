@@ -1,49 +1,118 @@
 #include "nn/workspace.h"
 
 #include <algorithm>
+#include <cassert>
+#include <numeric>
 
 #include "kernels/attention.h"
 #include "kernels/gemm.h"
-#include "nn/micro_batch.h"
 
 namespace quern {
 namespace {
 
-// Rows of logits at once: those of a micro-batch of ordinary size, so that the gradient of the token table is gone
-// through once. For a vocabulary of 50,304 that is 51 MB; longer sequences need no more.
-constexpr size_t kLogitRows = kMicroBatchTokens;
+size_t layers_at_once(const ModelConfig& config, const WorkspaceOptions& options) {
+  if (!options.backward) return 1;
+  return options.interval == 0 ? config.layers : std::min(options.interval, config.layers);
+}
 
 }  // namespace
 
-Workspace::Workspace(const ModelConfig& config, size_t sequences, bool backward, size_t members)
-    : sequences_(sequences),
-      rows_(sequences * config.context),
-      backward_(backward),
-      blocks_(backward ? config.layers : 1),
-      scratch_(members) {
+// Rows of logits: by default those of a micro-batch of ordinary size, so that the gradient of the token table is gone
+// through once. For a vocabulary of 50,304 that is 51 MB; longer sequences need no more.
+Workspace::Workspace(const ModelConfig& config, const WorkspaceOptions& options, Unallocated)
+    : options_(options),
+      layers_(config.layers),
+      rows_(options.sequences * config.context),
+      blocks_(layers_at_once(config, options)),
+      entries_((config.layers - 1) / blocks_.size()),
+      scratch_(options.members) {
   check(config);
-  output_chunk = std::min(kLogitRows, rows_);
+  assert(options.logit_rows > 0 && options.members > 0);
+  if (!options.backward) entries_.clear();
+  output_chunk = std::min(options.logit_rows, rows_);
   lay_out(config);
+}
+
+Workspace::Workspace(const ModelConfig& config, const WorkspaceOptions& options)
+    : Workspace(config, options, Unallocated{}) {
   arena_.allocate();
   lay_out(config);
 }
 
+WorkspaceBytes Workspace::plan(const ModelConfig& config, const WorkspaceOptions& options) {
+  return Workspace(config, options, Unallocated{}).bytes_;
+}
+
+double Workspace::loss_of_sequence(size_t sequence, size_t T) const {
+  const std::span<const float> mine = losses.subspan(sequence * T, T);
+  return std::accumulate(mine.begin(), mine.end(), 0.0);
+}
+
+size_t Workspace::first_of_group(size_t layer) const {
+  const size_t from_top = layers_ - 1 - layer, end = layers_ - from_top / blocks_.size() * blocks_.size();
+  return end > blocks_.size() ? end - blocks_.size() : 0;
+}
+
+// Groups count from the top, so that the topmost, which is not computed again, is a whole one.
+float* Workspace::entry(size_t layer) const {
+  const size_t group = (layers_ - 1 - layer) / blocks_.size();
+  if (group == 0 || entries_.empty() || layer != first_of_group(layer)) return stream.data();
+  return entries_[group - 1].data();
+}
+
 void Workspace::lay_out(const ModelConfig& config) {
-  const size_t wide = rows_ * config.width;
-  for (BlockActivations& block : blocks_) block = lay_out_block(config);
-  delta = arena_.take<float>(wide);
-  x_last = arena_.take<float>(wide);
-  stats_last = take_stats();
-  norm_last = arena_.take<float>(wide);
+  size_t before = arena_.used_bytes();
+  const auto taken = [&] {
+    const size_t bytes = arena_.used_bytes() - before;
+    before += bytes;
+    return bytes;
+  };
+  lay_out_activations(config);
+  bytes_.activations = taken();
+  lay_out_working(config);
+  bytes_.working = taken();
+  logits = arena_.take<float>(output_chunk * config.vocabulary);
+  bytes_.logits = taken();
+}
+
+Kept Workspace::take_kept(const ModelConfig& config, size_t width) {
+  const size_t n = rows_ * width;
+  return {arena_.take<std::byte>(n * kernels::size_of(config.storage)).data(), config.storage};
+}
+
+NormActivations Workspace::take_norm(const ModelConfig& config) {
+  const Kept normal = take_kept(config, config.width);
+  return {normal, arena_.take<float>(rows_)};
+}
+
+void Workspace::lay_out_activations(const ModelConfig& config) {
+  const size_t C = config.width;
+  for (BlockActivations& block : blocks_) {
+    block.norm1 = take_norm(config);
+    block.qkv = take_kept(config, 3 * C);
+    block.attention = take_kept(config, C);
+    block.logsumexp = arena_.take<float>(rows_ * config.heads);
+    block.norm2 = take_norm(config);
+    block.expand_input = take_kept(config, 4 * C);
+  }
+  last = take_norm(config);
+  for (std::span<float>& entry : entries_) entry = arena_.take<float>(rows_ * C);
+}
+
+void Workspace::lay_out_working(const ModelConfig& config) {
+  const size_t R_C = rows_ * config.width;
+  stream = arena_.take<float>(R_C);
+  delta = arena_.take<float>(R_C);
+  inner = arena_.take<float>(R_C);
+  wide = arena_.take<float>(4 * R_C);
   losses = arena_.take<float>(rows_);
-  if (backward_) {
-    dx = arena_.take<float>(wide);
-    dbranch = arena_.take<float>(wide);
-    dinner = arena_.take<float>(wide);
-    dwide = arena_.take<float>(4 * wide);
+  if (options_.backward) {
+    dx = arena_.take<float>(R_C);
+    dbranch = stream;
+    dinner = delta;
+    dwide = arena_.take<float>(4 * R_C);
     packed = arena_.take<float>(kernels::packed_size(rows_, 4 * config.width));
   }
-  logits = arena_.take<float>(output_chunk * config.vocabulary);
   const size_t attention = kernels::attention_scratch({.T = config.context,
                                                        .heads = config.heads,
                                                        .head_dim = config.head_dim(),
@@ -53,28 +122,6 @@ void Workspace::lay_out(const ModelConfig& config) {
     scratch.gemm = arena_.take<float>(kernels::kGemmScratch);
     scratch.attention = arena_.take<float>(attention);
   }
-}
-
-NormStats Workspace::take_stats() {
-  const std::span<float> mean = arena_.take<float>(rows_);
-  return {mean, arena_.take<float>(rows_)};
-}
-
-BlockActivations Workspace::lay_out_block(const ModelConfig& config) {
-  const size_t wide = rows_ * config.width;
-  BlockActivations block;
-  block.x = arena_.take<float>(wide);
-  block.stats1 = take_stats();
-  block.norm1 = arena_.take<float>(wide);
-  block.qkv = arena_.take<float>(3 * wide);
-  block.attention = arena_.take<float>(wide);
-  block.logsumexp = arena_.take<float>(rows_ * config.heads);
-  block.middle = arena_.take<float>(wide);
-  block.stats2 = take_stats();
-  block.norm2 = arena_.take<float>(wide);
-  block.expand_input = arena_.take<float>(4 * wide);
-  block.expanded = arena_.take<float>(4 * wide);
-  return block;
 }
 
 }  // namespace quern

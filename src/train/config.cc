@@ -71,6 +71,10 @@ void validate(const RunConfig& config) {
     throw Error("[config] train.batch x train.accumulation: expected at most {} sequences, found {}", UINT32_MAX,
                 sequences);
   }
+  if (config.train.recompute.interval > model.layers) {
+    throw Error("[config] train.recompute: expected an interval of at most model.layers, which is {}, found {}",
+                model.layers, config.train.recompute.interval);
+  }
   const RunConfig::Optimizer& optimizer = config.optimizer;
   if (optimizer.schedule != Schedule::kConstant && optimizer.min_rate > optimizer.rate) {
     throw Error("[config] optimizer.min_rate: expected at most optimizer.rate, which is {}, found {}", optimizer.rate,

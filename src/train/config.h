@@ -8,11 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "train/recompute.h"
+
 namespace quern::train {
 
 enum class Schedule : uint8_t { kCosine, kLinear, kConstant };
 enum class TokenizerKind : uint8_t { kByte, kChar, kBpe };
 enum class Sampling : uint8_t { kRandom, kEpoch };
+enum class Precision : uint8_t { kFp32, kBf16, kFp16 };
 
 // What each field means, and the values it may have, stands in the table of config_fields.cc, from which parsing,
 // printing and the flags are made. Defaults are those of the preset tiny. Another field: one member here, one row
@@ -32,6 +35,9 @@ struct RunConfig {
     uint64_t batch = 16;
     uint64_t accumulation = 1;
     uint64_t seed = 1;
+    Precision precision = Precision::kFp32;
+    Recompute recompute;
+    uint64_t memory = 0;
     uint64_t threads = 0;
     bool pin = false;
     uint64_t validation_interval = 100;
@@ -79,6 +85,9 @@ struct RunConfig {
 
   bool operator==(const RunConfig&) const = default;
 };
+
+// fp32, bf16 or fp16, as in files.
+std::string_view precision_name(Precision precision);
 
 // tiny, small or gpt2; Error names them otherwise.
 RunConfig preset(std::string_view name);

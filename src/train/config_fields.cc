@@ -5,6 +5,7 @@
 #include <array>
 #include <type_traits>
 
+#include "core/byte_size.h"
 #include "train/workers.h"
 
 namespace quern::train {
@@ -16,6 +17,7 @@ constexpr uint64_t kMaxSeed = INT64_MAX;
 constexpr std::array<std::string_view, 3> kSchedules = {"cosine", "linear", "constant"};
 constexpr std::array<std::string_view, 3> kTokenizers = {"byte", "char", "bpe"};
 constexpr std::array<std::string_view, 2> kSamplings = {"random", "epoch"};
+constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
 
 // A member of a member, as the function that reaches it.
 template <auto kTable, auto kMember>
@@ -46,6 +48,26 @@ ListField list() {
   return {reach<kTable, kMember>};
 }
 
+TextField recompute() {
+  return {[](const RunConfig& config) { return to_text(config.train.recompute); },
+          [](RunConfig& config, std::string_view text) {
+            const auto parsed = parse_recompute(text);
+            if (parsed) config.train.recompute = *parsed;
+            return parsed.has_value();
+          },
+          "auto, none, every-layer, sqrt or interval=K with K from 1 to the number of layers"};
+}
+
+TextField memory() {
+  return {[](const RunConfig& config) { return exact_bytes(config.train.memory); },
+          [](RunConfig& config, std::string_view text) {
+            const auto parsed = parse_bytes(text);
+            if (parsed) config.train.memory = *parsed;
+            return parsed.has_value();
+          },
+          "an amount such as 512M or 1.5G; 0: no limit"};
+}
+
 std::vector<Field> make_fields() {
   using C = RunConfig;
   constexpr auto kModel = &C::model;
@@ -70,6 +92,13 @@ std::vector<Field> make_fields() {
       {"train", "accumulation", "Rounds of an update: k rounds of n sequences give the same bits as one of k x n.",
        whole<kTrain, &C::Train::accumulation>(1, 1'000'000)},
       {"train", "seed", "Everything random follows from it.", whole<kTrain, &C::Train::seed>(0, kMaxSeed)},
+      {"train", "precision",
+       "How matrices are stored for products, and activations for backward; fp16 scales the loss.",
+       choice<kTrain, &C::Train::precision>(kPrecisions)},
+      {"train", "recompute",
+       "Layers whose activations are dropped and computed again in backward. The result does not depend on it.",
+       recompute()},
+      {"train", "memory", "What the run may use at most. The result does not depend on it.", memory()},
       {"train", "threads", "0: every core. The result does not depend on it.",
        whole<kTrain, &C::Train::threads>(0, kMostThreads)},
       {"train", "pin", "Each thread stays on one core. For machines that do nothing else.",
@@ -132,6 +161,8 @@ std::string join_choices(std::span<const std::string_view> names) {
 
 }  // namespace
 
+std::string_view precision_name(Precision precision) { return kPrecisions[static_cast<size_t>(precision)]; }
+
 std::span<const Field> fields() {
   static const std::vector<Field> all = make_fields();
   return all;
@@ -143,6 +174,7 @@ std::string allowed_values(const Field& field) {
     std::string operator()(const RealField& f) const { return fmt::format("{} to {}", f.least, f.most); }
     std::string operator()(const FlagField&) const { return "true or false"; }
     std::string operator()(const ChoiceField& f) const { return join_choices(f.names); }
+    std::string operator()(const TextField& f) const { return std::string(f.form); }
     std::string operator()(const ListField&) const { return {}; }
   };
   return std::visit(Visitor{}, field.kind);

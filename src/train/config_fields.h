@@ -32,6 +32,12 @@ struct ChoiceField {
   void (*set)(RunConfig&, size_t);
   std::span<const std::string_view> names;
 };
+// Text of a form of its own.
+struct TextField {
+  std::string (*get)(const RunConfig&);
+  bool (*set)(RunConfig&, std::string_view);  // false, and nothing changed: not of that form
+  std::string_view form;                      // for people
+};
 struct ListField {
   std::vector<std::string>& (*of)(RunConfig&);
 };
@@ -40,7 +46,7 @@ struct Field {
   std::string_view table;
   std::string_view name;
   std::string_view doc;
-  std::variant<WholeField, RealField, FlagField, ChoiceField, ListField> kind;
+  std::variant<WholeField, RealField, FlagField, ChoiceField, TextField, ListField> kind;
 
   std::string path() const { return std::string(table) + "." + std::string(name); }
 };

@@ -70,6 +70,10 @@ class Setter {
     field.set(config_, static_cast<size_t>(found - field.names.begin()));
     return true;
   }
+  bool operator()(const TextField& field) const {
+    const auto* value = node_.as_string();
+    return value != nullptr && field.set(config_, value->get());
+  }
   bool operator()(const ListField& field) const {
     const auto* array = node_.as_array();
     if (array == nullptr) return false;
@@ -194,6 +198,7 @@ struct Printer {
   }
   std::string operator()(const FlagField& field) const { return field.of(config) ? "true" : "false"; }
   std::string operator()(const ChoiceField& field) const { return escape(field.names[field.get(config)]); }
+  std::string operator()(const TextField& field) const { return escape(field.get(config)); }
   std::string operator()(const ListField& field) const {
     std::vector<std::string> items;
     for (const std::string& item : field.of(config)) items.push_back(escape(item));
@@ -203,7 +208,8 @@ struct Printer {
 
 // What stands after = in --set, as TOML: texts and lists of one may come without their marks.
 std::string as_toml_value(const Field& field, std::string_view value) {
-  if (std::holds_alternative<ChoiceField>(field.kind) && !value.starts_with('"') && !value.starts_with('\'')) {
+  const bool text = std::holds_alternative<ChoiceField>(field.kind) || std::holds_alternative<TextField>(field.kind);
+  if (text && !value.starts_with('"') && !value.starts_with('\'')) {
     return escape(value);
   }
   if (std::holds_alternative<ListField>(field.kind) && !value.starts_with('['))

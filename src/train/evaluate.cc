@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cmath>
 #include <deque>
-#include <memory>
 #include <numbers>
-#include <vector>
+#include <numeric>
 
+#include "train/step_cut.h"
 #include "train/workers.h"
 
 namespace quern::train {
@@ -23,86 +23,48 @@ uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tok
   return bytes;
 }
 
-// One evaluation: windows in micro-batches, micro-batches to teams.
-class LossPass {
- public:
-  LossPass(const Gpt& model, const data::ValidationBatches& windows, size_t threads, const data::Tokenizer* tokenizer)
-      : model_(model),
-        windows_(windows),
-        tokenizer_(tokenizer),
-        T_(model.config().context),
-        at_once_(std::min<uint64_t>(sequences_per_micro_batch(T_), windows.windows())),
-        tasks_((windows.windows() + at_once_ - 1) / at_once_),
-        results_(tasks_),
-        remaining_(tasks_) {
-    const size_t teams = teams_for(threads, tasks_);
-    for (size_t team = 0; team < teams; ++team) {
-      places_.emplace_back(model.config(), at_once_, members_of(team, teams, threads));
-    }
-    workers_ = std::make_unique<Workers>(
-        WorkersOptions{.threads = threads, .teams = teams},
-        [this](const Task& task, size_t team, const Member& member) { run_task(task.index, places_[team], member); },
-        [this](const Task&, size_t) {
-          if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) finished_.add(1);
-        },
-        [this] { finished_.add(1); });
-  }
-
-  Evaluation run() {
-    for (size_t i = 0; i < tasks_; ++i) {
-      workers_->submit({.kind = TaskKind::kLoss, .index = static_cast<uint32_t>(i)});
-    }
-    finished_.await_change(0);
-    workers_->rethrow();
-    double loss = 0;
-    uint64_t bytes = 0;
-    for (const Result& result : results_) {
-      loss += result.loss;
-      bytes += result.bytes;
-    }
-    const uint64_t tokens = windows_.windows() * T_;
-    Evaluation evaluation{.loss = loss / static_cast<double>(tokens), .tokens = tokens, .bytes_per_token = {}};
-    if (bytes > 0) evaluation.bytes_per_token = static_cast<double>(bytes) / static_cast<double>(tokens);
-    return evaluation;
-  }
-
- private:
-  struct Result {
-    double loss = 0;
-    uint64_t bytes = 0;
-  };
-  // A team's.
-  struct Place {
-    Place(const ModelConfig& config, size_t sequences, size_t members)
-        : work(config, sequences, false, members), inputs(sequences * config.context), targets(inputs.size()) {}
-    Workspace work;
-    std::vector<int32_t> inputs, targets;
-  };
-
-  void run_task(uint32_t index, Place& place, const Member& member) {
-    const uint64_t first = index * at_once_;
-    const size_t n = std::min<uint64_t>(at_once_, windows_.windows() - first);
-    if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), place.inputs.data(), place.targets.data());
-    member.meet();
-    const double loss = model_.loss(
-        {.tokens = place.inputs.data(), .targets = place.targets.data(), .sequences = n, .T = T_}, place.work, member);
-    if (!member.leads()) return;
-    results_[index].loss = loss;
-    if (tokenizer_ != nullptr) results_[index].bytes = bytes_of(*tokenizer_, std::span(place.targets).first(n * T_));
-  }
-
-  const Gpt& model_;
-  const data::ValidationBatches& windows_;
-  const data::Tokenizer* tokenizer_;
-  size_t T_, at_once_, tasks_;
-  std::vector<Result> results_;
-  std::deque<Place> places_;
-  std::atomic<size_t> remaining_;
-  Signal finished_;                   // 0 while there is something to do
-  std::unique_ptr<Workers> workers_;  // last: its threads use all of the above
-};
-
 }  // namespace
+
+LossTasks::LossTasks(const Gpt& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
+                     const data::Tokenizer* tokenizer)
+    : model_(model),
+      windows_(windows),
+      tokenizer_(tokenizer),
+      T_(model.config().context),
+      at_once_(at_once),
+      count_((windows.windows() + at_once - 1) / at_once),
+      losses_(windows.windows()),
+      bytes_(count_),
+      tokens_(teams) {
+  for (Tokens& tokens : tokens_) {
+    tokens.inputs.resize(at_once * T_);
+    tokens.targets.resize(at_once * T_);
+  }
+}
+
+void LossTasks::run(uint32_t task, size_t team, Workspace& work, const Member& member) {
+  Tokens& tokens = tokens_[team];
+  const uint64_t first = task * at_once_;
+  const size_t n = std::min<uint64_t>(at_once_, windows_.windows() - first);
+  if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), tokens.inputs.data(), tokens.targets.data());
+  member.meet();
+  model_.loss({.tokens = tokens.inputs.data(), .targets = tokens.targets.data(), .sequences = n, .T = T_}, work,
+              member);
+  if (!member.leads()) return;
+  for (size_t s = 0; s < n; ++s) losses_[first + s] = work.loss_of_sequence(s, T_);
+  if (tokenizer_ != nullptr) bytes_[task] = bytes_of(*tokenizer_, std::span(tokens.targets).first(n * T_));
+}
+
+Evaluation LossTasks::result() const {
+  const uint64_t tokens = windows_.windows() * T_;
+  const double n = static_cast<double>(tokens);
+  Evaluation evaluation{.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / n,
+                        .tokens = tokens,
+                        .bytes_per_token = {}};
+  const uint64_t bytes = std::accumulate(bytes_.begin(), bytes_.end(), uint64_t{0});
+  if (bytes > 0) evaluation.bytes_per_token = static_cast<double>(bytes) / n;
+  return evaluation;
+}
 
 double Evaluation::perplexity() const { return std::exp(loss); }
 
@@ -113,8 +75,28 @@ std::optional<double> Evaluation::bits_per_byte() const {
 
 Evaluation evaluate(const Gpt& model, const data::ValidationBatches& windows, size_t threads,
                     const data::Tokenizer* tokenizer) {
-  LossPass pass(model, windows, threads, tokenizer);
-  return pass.run();
+  const StepCut cut = cut_step(windows.windows(), model.config().context, threads);
+  LossTasks tasks(model, windows, cut.at_once, cut.teams, tokenizer);
+  std::deque<Workspace> work;
+  for (size_t team = 0; team < cut.teams; ++team) {
+    work.emplace_back(model.config(), WorkspaceOptions{.sequences = cut.at_once,
+                                                       .members = members_of(team, cut.teams, threads)});
+  }
+  std::atomic<size_t> remaining{tasks.count()};
+  Signal finished;  // 0 while there is something to do
+  Workers workers(
+      {.threads = threads, .teams = cut.teams},
+      [&](const Task& task, size_t team, const Member& member) { tasks.run(task.index, team, work[team], member); },
+      [&](const Task&, size_t) {
+        if (remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) finished.add(1);
+      },
+      [&] { finished.add(1); });
+  for (size_t i = 0; i < tasks.count(); ++i) {
+    workers.submit({.kind = TaskKind::kLoss, .index = static_cast<uint32_t>(i)});
+  }
+  finished.await_change(0);
+  workers.rethrow();
+  return tasks.result();
 }
 
 }  // namespace quern::train

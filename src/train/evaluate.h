@@ -1,8 +1,10 @@
 // The loss of a model on text that it does not learn from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "data/batch_source.h"
 #include "data/tokenizer.h"
@@ -19,8 +21,36 @@ struct Evaluation {
   std::optional<double> bits_per_byte() const;  // can be compared between tokenizers; none without one
 };
 
-// Over all windows, dropout off, by this many threads; the result does not depend on how many. `tokenizer` may be
-// null.
+// The micro-batches of an evaluation, to be computed in any order by any teams: dropout off, a loss for every window,
+// so that the result depends on nothing else.
+class LossTasks {
+ public:
+  // `at_once` windows a task, at most as many as the teams' workspaces take. The arguments must outlive this;
+  // `tokenizer` may be null.
+  LossTasks(const Gpt& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
+            const data::Tokenizer* tokenizer);
+
+  size_t count() const { return count_; }
+  // By every member of the team.
+  void run(uint32_t task, size_t team, Workspace& work, const Member& member);
+  // After all of them.
+  Evaluation result() const;
+
+ private:
+  struct Tokens {
+    std::vector<int32_t> inputs, targets;
+  };
+
+  const Gpt& model_;
+  const data::ValidationBatches& windows_;
+  const data::Tokenizer* tokenizer_;
+  size_t T_, at_once_, count_;
+  std::vector<double> losses_;   // one a window
+  std::vector<uint64_t> bytes_;  // one a task: of its text
+  std::vector<Tokens> tokens_;   // one a team
+};
+
+// Over all windows by this many threads of its own; the result does not depend on how many. `tokenizer` may be null.
 Evaluation evaluate(const Gpt& model, const data::ValidationBatches& windows, size_t threads,
                     const data::Tokenizer* tokenizer);
 

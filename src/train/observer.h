@@ -8,12 +8,15 @@
 
 namespace quern::train {
 
+struct Plan;
+
 struct StepReport {
   uint64_t step = 0;  // counted from 1
   double loss = 0;    // mean over the step's tokens, before the update
   double rate = 0;
   double gradient_norm = 0;  // before clipping
   bool finite = true;        // false: the update was skipped
+  double loss_scale = 1;     // of the next step; only fp16 has one
   uint64_t tokens = 0;       // of this step
   double seconds = 0;
 };
@@ -26,6 +29,12 @@ struct RunStart {
   uint32_t vocabulary = 0;
   double flops_per_token = 0;   // useful work, as MFU counts it
   std::optional<double> floor;  // nats per token
+  const Plan* plan = nullptr;   // null: not known
+};
+
+// After the last step.
+struct RunEnd {
+  uint64_t planned_bytes = 0, peak_bytes = 0;  // of the whole process; a peak of 0: not known
 };
 
 // Called by the thread that trains, between steps; what it is given lives for the call. Does nothing by default.
@@ -40,6 +49,7 @@ class Observer {
   virtual void on_step(const StepReport&) {}
   virtual void on_validation(uint64_t /*step*/, double /*loss*/) {}
   virtual void on_checkpoint(uint64_t /*step*/, const std::filesystem::path&) {}
+  virtual void on_end(const RunEnd&) {}
   virtual void on_warning(const std::string&) {}
 };
 

@@ -6,6 +6,7 @@
 #include "checkpoint/folder.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/process_memory.h"
 #include "train/dataset.h"
 #include "train/load.h"
 #include "train/trainer.h"
@@ -34,9 +35,10 @@ class Session {
       : config_(config),
         folder_(folder),
         dataset_(open_dataset(config, tokenizer_file)),
+        plan_(make_plan(config, dataset_.vocabulary, resident_bytes())),
         batches_(dataset_.split.train, batch_options(config)),
-        model_(model_config(config, dataset_.vocabulary), worth_packing(config)),
-        trainer_(config, model_, batches_),
+        model_(model_config(config, dataset_.vocabulary), plan_.packed),
+        trainer_(config, plan_, model_, batches_),
         weights_(tensor_refs(model_.layout(), model_.weights().values())),
         m_(tensor_refs(model_.layout(), trainer_.optimizer().m())),
         v_(tensor_refs(model_.layout(), trainer_.optimizer().v())) {
@@ -66,6 +68,7 @@ class Session {
     check_same_run(found->state());
     state_ = found->state();
     saved_step_ = state_.step;
+    trainer_.loss_scaler().resume(state_.loss_scale, state_.clean_steps);
     trainer_.resume_after(state_.step);
     return true;
   }
@@ -78,7 +81,8 @@ class Session {
                        .validation_tokens = dataset_.split.validation.size(),
                        .vocabulary = dataset_.vocabulary,
                        .flops_per_token = training_flops_per_token(model_.config(), config_.model.context),
-                       .floor = dataset_.floor});
+                       .floor = dataset_.floor,
+                       .plan = &plan_});
     double loss = 0;
     while (trainer_.steps_done() < config_.train.steps && !stop.load(std::memory_order_relaxed)) {
       const StepReport report = trainer_.step();
@@ -87,6 +91,7 @@ class Session {
       after_step(observer);
     }
     if (saved_step_ != trainer_.steps_done()) save(observer);
+    observer.on_end({.planned_bytes = plan_.memory.total(), .peak_bytes = peak_resident_bytes()});
     return {.step = trainer_.steps_done(),
             .finished = trainer_.steps_done() >= config_.train.steps,
             .loss = loss,
@@ -98,6 +103,10 @@ class Session {
     if (state.seed != config_.train.seed) {
       throw Error("[run] {}: train.seed: expected {}, as in its checkpoint, found {}", (folder_ / kConfigFile).string(),
                   state.seed, config_.train.seed);
+    }
+    if (const std::string_view precision = precision_name(config_.train.precision); state.precision != precision) {
+      throw Error("[run] {}: train.precision: expected {}, as in its checkpoint, found {}",
+                  (folder_ / kConfigFile).string(), state.precision, precision);
     }
     check_same_data(config_, dataset_, state);
   }
@@ -125,6 +134,9 @@ class Session {
   void save(Observer& observer) {
     state_.step = trainer_.steps_done();
     state_.seed = config_.train.seed;
+    state_.precision = precision_name(config_.train.precision);
+    state_.loss_scale = trainer_.loss_scaler().scale();
+    state_.clean_steps = trainer_.loss_scaler().clean_steps();
     state_.data_tokens = dataset_.fingerprint.tokens;
     state_.data_hash = dataset_.fingerprint.hash;
     const uint64_t sequences = config_.train.batch * config_.train.accumulation;
@@ -147,6 +159,7 @@ class Session {
   RunConfig config_;
   fs::path folder_;
   Dataset dataset_;
+  Plan plan_;
   data::TrainingBatches batches_;
   std::optional<data::ValidationBatches> validation_;
   Gpt model_;

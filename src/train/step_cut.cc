@@ -18,15 +18,15 @@ constexpr double kTeamEfficiency = 0.9;
 
 size_t parts_of(size_t n, size_t part) { return (n + part - 1) / part; }
 
-// The time until the last thread is done, in tokens of one thread.
-double time_of(const StepCut& cut, size_t T, size_t threads) {
+}  // namespace
+
+// Until the last thread is done.
+double expected_time(const StepCut& cut, size_t T, size_t threads) {
   const size_t members = threads / cut.teams;  // of the smallest team
   const double speed = members == 1 ? 1.0 : kTeamEfficiency * static_cast<double>(members);
   const double tokens = static_cast<double>(cut.at_once * T) + kOverheadTokens;
   return static_cast<double>(parts_of(cut.micro_batches, cut.teams)) * tokens / speed;
 }
-
-}  // namespace
 
 StepCut cut_step(size_t sequences, size_t T, size_t threads) {
   const auto cut_by = [&](size_t at_once) {
@@ -36,7 +36,7 @@ StepCut cut_step(size_t sequences, size_t T, size_t threads) {
   StepCut best = cut_by(std::min(sequences_per_micro_batch(T), sequences));
   for (size_t at_once = best.at_once; --at_once > 0;) {
     const StepCut cut = cut_by(at_once);
-    if (time_of(cut, T, threads) < 0.99 * time_of(best, T, threads)) best = cut;  // for a hundredth: rather the larger
+    if (expected_time(cut, T, threads) < 0.99 * expected_time(best, T, threads)) best = cut;  // for a hundredth: rather the larger
   }
   return best;
 }

@@ -17,4 +17,7 @@ struct StepCut {
 // the cut: gradients are sums over rows in one order, wherever micro-batches end.
 StepCut cut_step(size_t sequences, size_t T, size_t threads);
 
+// How long a step takes by that reckoning, in tokens that one thread would do meanwhile.
+double expected_time(const StepCut& cut, size_t T, size_t threads);
+
 }  // namespace quern::train

@@ -4,8 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "core/cpu_info.h"
-#include "train/evaluate.h"
 
 namespace quern::train {
 namespace {
@@ -39,45 +37,25 @@ OptimizerOptions optimizer_options(const RunConfig& config) {
 
 size_t sequences_per_step(const RunConfig& config) { return config.train.batch * config.train.accumulation; }
 
-StepCut cut_of(const RunConfig& config) {
-  return cut_step(sequences_per_step(config), config.model.context, thread_count(config));
-}
-
 }  // namespace
 
-ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
-  return {.layers = config.model.layers,
-          .heads = config.model.heads,
-          .width = config.model.width,
-          .context = config.model.context,
-          .vocabulary = vocabulary,
-          .dropout = static_cast<float>(config.model.dropout)};
-}
-
-size_t thread_count(const RunConfig& config) {
-  if (config.train.threads != 0) return config.train.threads;
-  return std::min(cpu_info().usable_cores, kMostThreads);
-}
-
-bool worth_packing(const RunConfig& config) { return cut_of(config).micro_batches >= kPackFrom; }
-
-Trainer::Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatches& batches, TrainerOptions options)
+Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::TrainingBatches& batches,
+                 TrainerOptions options)
     : config_(config),
       options_(std::move(options)),
       model_(model),
       batches_(batches),
       schedule_(schedule_of(config)),
       optimizer_(model.layout(), optimizer_options(config)),
-      cut_(cut_of(config)),
-      gradient_(model.layout(), options_.teams != 0 ? options_.teams : cut_.teams),
+      plan_(plan),
+      gradient_(model.layout(), options_.teams != 0 ? options_.teams : plan.cut.teams),
+      loss_scaler_(config.train.precision == Precision::kFp16),
       losses_(sequences_per_step(config)) {
-  const size_t threads = thread_count(config);
-  if (options_.teams != 0) cut_.teams = options_.teams;
-  for (size_t team = 0; team < cut_.teams; ++team) {
-    work_.emplace_back(model.config(), cut_.at_once, true, members_of(team, cut_.teams, threads));
-  }
+  if (options_.teams != 0) plan_.cut.teams = options_.teams;
+  const size_t threads = plan_.threads, teams = plan_.cut.teams;
+  for (size_t team = 0; team < teams; ++team) work_.emplace_back(model.config(), plan_.workspace(team));
   workers_ = std::make_unique<Workers>(
-      WorkersOptions{.threads = threads, .teams = cut_.teams, .pin = config.train.pin},
+      WorkersOptions{.threads = threads, .teams = teams, .pin = config.train.pin},
       [this](const Task& task, size_t team, const Member& member) { run(task, team, member); },
       [this](const Task& task, size_t) { done(task); },
       [this] {
@@ -95,7 +73,7 @@ StepReport Trainer::step() {
     prefetcher_ = std::make_unique<data::Prefetcher>(
         batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
                                         .sequences_per_step = static_cast<uint32_t>(sequences_per_step(config_)),
-                                        .at_once = static_cast<uint32_t>(cut_.at_once),
+                                        .at_once = static_cast<uint32_t>(plan_.cut.at_once),
                                         .first_step = static_cast<uint32_t>(steps_done_)});
   }
   const double start = seconds_now();
@@ -106,7 +84,8 @@ StepReport Trainer::step() {
   feed();
   finished_.await_change(finished);
   workers_->rethrow();
-  turns_done_ += static_cast<uint32_t>(cut_.micro_batches);
+  loss_scaler_.step_done(!update_.finite);
+  turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
   ++steps_done_;
   const double seconds = seconds_now() - start;
   times_.total += seconds * static_cast<double>(workers_->threads());
@@ -121,13 +100,14 @@ StepReport Trainer::step() {
           .rate = rate_,
           .gradient_norm = update_.gradient_norm,
           .finite = update_.finite,
+          .loss_scale = loss_scaler_.scale(),
           .tokens = tokens,
           .seconds = seconds};
 }
 
 void Trainer::feed() {
-  remaining_.store(cut_.micro_batches, std::memory_order_relaxed);  // made visible by the queue
-  for (uint32_t i = 0; i < cut_.micro_batches; ++i) {
+  remaining_.store(plan_.cut.micro_batches, std::memory_order_relaxed);  // made visible by the queue
+  for (uint32_t i = 0; i < plan_.cut.micro_batches; ++i) {
     data::Batch* batch = prefetcher_->next();
     if (batch == nullptr) return;  // a worker failed
     workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = batch});
@@ -137,6 +117,7 @@ void Trainer::feed() {
 void Trainer::run(const Task& task, size_t team, const Member& member) {
   if (options_.before_task) options_.before_task(task, member);
   if (task.kind == TaskKind::kTrain) return train(*task.batch, task.index, team, member);
+  if (task.kind == TaskKind::kLoss) return evaluation_->run(task.index, team, work_[team], member);
   for (size_t i; (i = next_piece_.fetch_add(1, std::memory_order_relaxed)) < pieces_;) {
     if (task.kind == TaskKind::kJoin) {
       gradient_.join(i);
@@ -158,12 +139,11 @@ void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const
        .seed = config_.train.seed,
        .step = batch.step,
        .first_sequence = batch.first,
-       .turn = {.number = turns_done_ + index, .first = index == 0, .last = index + 1 == cut_.micro_batches}},
-      static_cast<float>(1.0 / tokens), gradient_, work, member);
+       .turn = {.number = turns_done_ + index, .first = index == 0, .last = index + 1 == plan_.cut.micro_batches}},
+      static_cast<float>(loss_scaler_.scale() / tokens), gradient_, work, member);
   if (!member.leads()) return;
-  for (size_t s = 0; s < batch.sequences; ++s) {  // so that the sum does not depend on the cut
-    const auto losses = work.losses.subspan(s * config_.model.context, config_.model.context);
-    losses_[batch.first + s] = std::accumulate(losses.begin(), losses.end(), 0.0);
+  for (size_t s = 0; s < batch.sequences; ++s) {
+    losses_[batch.first + s] = work.loss_of_sequence(s, config_.model.context);
   }
 }
 
@@ -191,7 +171,7 @@ void Trainer::begin_join() {
 }
 
 void Trainer::begin_update() {
-  update_ = optimizer_.begin(gradient_.squared_norm(), rate_, steps_done_ + 1);
+  update_ = optimizer_.begin(gradient_.squared_norm(), rate_, steps_done_ + 1, loss_scaler_.scale());
   if (!update_.finite) return finished_.add(1);
   submit_to_every_team(TaskKind::kUpdate, model_.layout().segments().size());
 }
@@ -205,7 +185,15 @@ void Trainer::submit_to_every_team(TaskKind kind, size_t pieces) {
 }
 
 double Trainer::evaluate(const data::ValidationBatches& windows) {
-  return train::evaluate(model_, windows, workers_->threads(), nullptr).loss;
+  workers_->rethrow();
+  evaluation_ = std::make_unique<LossTasks>(model_, windows, plan_.cut.at_once, workers_->teams(), nullptr);
+  const uint32_t finished = finished_.value();
+  const auto tasks = static_cast<uint32_t>(evaluation_->count());
+  remaining_.store(tasks, std::memory_order_relaxed);  // made visible by the queue
+  for (uint32_t i = 0; i < tasks; ++i) workers_->submit({.kind = TaskKind::kLoss, .index = i});
+  finished_.await_change(finished);
+  workers_->rethrow();
+  return evaluation_->result().loss;
 }
 
 void Trainer::resume_after(uint64_t steps) {

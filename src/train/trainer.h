@@ -12,24 +12,16 @@
 #include "data/batch_source.h"
 #include "data/prefetcher.h"
 #include "nn/gpt.h"
+#include "optim/loss_scaler.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/config.h"
+#include "train/evaluate.h"
 #include "train/observer.h"
-#include "train/step_cut.h"
+#include "train/plan.h"
 #include "train/workers.h"
 
 namespace quern::train {
-
-// The model's part of a run's config, with the vocabulary that the data has.
-ModelConfig model_config(const RunConfig& config, uint32_t vocabulary);
-
-// train.threads, or every core that can be used when that is 0.
-size_t thread_count(const RunConfig& config);
-
-// Packing all weights costs about as much as using each of them once; from this many micro-batches a step on it pays.
-inline constexpr size_t kPackFrom = 4;
-bool worth_packing(const RunConfig& config);
 
 // For measurements and tests; training needs none of it.
 struct TrainerOptions {
@@ -52,15 +44,16 @@ struct WorkerTimes {
 // work as a team on each.
 class Trainer {
  public:
-  // `model` and `batches` must outlive the trainer.
-  Trainer(const RunConfig& config, Gpt& model, const data::TrainingBatches& batches, TrainerOptions options = {});
+  // `model` and `batches` must outlive the trainer. `plan` is one for this config and model.
+  Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::TrainingBatches& batches,
+          TrainerOptions options = {});
   ~Trainer();
 
   // The next step. Allocates nothing once warm. Throws what a worker threw; then the weights are not those of any step,
   // and the trainer can only be destroyed: go on from a checkpoint.
   StepReport step();
 
-  // The mean loss over the windows.
+  // The mean loss over the windows, by the same threads and in the same memory as steps.
   double evaluate(const data::ValidationBatches& windows);
 
   uint64_t steps_done() const { return steps_done_; }
@@ -68,6 +61,7 @@ class Trainer {
   size_t threads() const { return workers_->threads(); }
   size_t teams() const { return workers_->teams(); }
   WorkerTimes times() const { return times_; }
+  LossScaler& loss_scaler() { return loss_scaler_; }
   // After weights and moments were loaded: go on as if `steps` had been done here.
   void resume_after(uint64_t steps);
 
@@ -86,14 +80,16 @@ class Trainer {
   const data::TrainingBatches& batches_;
   quern::Schedule schedule_;
   Optimizer optimizer_;
-  StepCut cut_;
+  Plan plan_;
   Gradient gradient_;
+  LossScaler loss_scaler_;
   std::unique_ptr<data::Prefetcher> prefetcher_;  // made by the first step
   std::deque<Workspace> work_;                    // one a team
   std::vector<double> losses_;                    // one a sequence of the step
   uint64_t steps_done_ = 0;
   uint32_t turns_done_ = 0;
   UpdateReport update_;
+  std::unique_ptr<LossTasks> evaluation_;  // while there is one
   double rate_ = 0;
   WorkerTimes times_;
 

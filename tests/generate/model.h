@@ -32,14 +32,14 @@ inline std::vector<int32_t> random_tokens(size_t n, size_t vocabulary, unsigned 
 // The logits (T, V) of all positions, by nn's forward.
 inline std::vector<float> whole_logits(const Gpt& model, std::span<const int32_t> tokens) {
   const size_t T = tokens.size(), C = model.config().width, V = model.config().vocabulary;
-  Workspace work(model.config(), 1, false);
+  Workspace work(model.config(), {});
   model.loss({.tokens = tokens.data(), .targets = tokens.data(), .sequences = 1, .T = T}, work);
   std::vector<float> logits(T * V);
   kernels::gemm({.layout = kernels::Layout::kNT,
                  .M = T,
                  .N = V,
                  .K = C,
-                 .a = {work.norm_last.data(), C},
+                 .a = {work.inner.data(), C},
                  .b = {model.weights().token_table(), C},
                  .c = logits.data(),
                  .c_stride = V},

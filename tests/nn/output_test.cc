@@ -29,9 +29,9 @@ class OutputTest : public ::testing::Test {
     Weights weights(layout_, packed);
     std::copy(table_.begin(), table_.end(), weights.values().begin());
     weights.repack();
-    Workspace work(config_, 1, true);
+    Workspace work(config_, {.backward = true});
     work.output_chunk = chunk;
-    std::copy(x_.begin(), x_.end(), work.norm_last.begin());
+    std::copy(x_.begin(), x_.end(), work.inner.begin());
     Gradient sum(layout_);
     const MicroBatch batch{.targets = targets_.data(), .sequences = 1, .T = kRows};
     const Member alone;

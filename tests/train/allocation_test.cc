@@ -68,9 +68,10 @@ TEST(Trainer, AWarmStepAllocatesNothing) {
       const data::TrainingBatches batches(
           {&tokens, 0, tokens.size()},
           {.seed = 1, .context = 32, .sequences_per_step = 2 * static_cast<uint32_t>(batch)});
-      Gpt model(model_config(config, 61), worth_packing(config));
+      const Plan plan = make_plan(config, 61);
+      Gpt model(model_config(config, 61), plan.packed);
       model.initialise(1);
-      Trainer trainer(config, model, batches);
+      Trainer trainer(config, plan, model, batches);
       for (int i = 0; i < 12; ++i) trainer.step();  // so that every worker had its turn
       EXPECT_EQ(allocations_of([&] {
                   for (int i = 0; i < 6; ++i) trainer.step();

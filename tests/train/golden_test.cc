@@ -61,7 +61,7 @@ class GoldenRun {
         positions_(golden["batch"]["T"]),
         model_(model_config(golden["model"]), true),
         gradient_(model_.layout()),
-        work_(model_.config(), sequences_, true),
+        work_(model_.config(), {.sequences = sequences_, .backward = true}),
         optimizer_(model_.layout(), optimizer_options(golden["optimizer"])) {
     fill_weights(model_);
   }

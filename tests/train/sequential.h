@@ -73,7 +73,7 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
   const size_t T = config.model.context, sequences = config.train.batch * config.train.accumulation;
   const size_t at_once = std::min(sequences_per_micro_batch(T), sequences);
   const double tokens = static_cast<double>(sequences * T);
-  Workspace work(model.config(), at_once, true);
+  Workspace work(model.config(), {.sequences = at_once, .backward = true});
   std::vector<int32_t> inputs(at_once * T), targets(at_once * T);
   Trained result;
   uint32_t turn = 0;
@@ -114,8 +114,9 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
 struct Engine {
   Engine(const RunConfig& config, const data::TrainingBatches& batches, uint32_t vocabulary,
          TrainerOptions options = {})
-      : model(model_config(config, vocabulary), worth_packing(config)),
-        trainer(config, model, batches, std::move(options)) {
+      : plan(make_plan(config, vocabulary)),
+        model(model_config(config, vocabulary), plan.packed),
+        trainer(config, plan, model, batches, std::move(options)) {
     model.initialise(config.train.seed);
   }
 
@@ -131,6 +132,7 @@ struct Engine {
             losses, norms};
   }
 
+  Plan plan;
   Gpt model;
   Trainer trainer;
   std::vector<double> losses, norms;

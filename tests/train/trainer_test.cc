@@ -58,7 +58,7 @@ TEST_P(TrainerThreads, GiveTheBitsOfASequentialLoop) {
   const RandomTokens tokens(3000, c.vocabulary);
   const data::TrainingBatches batches = test::batches_of(config, tokens);
   config.train.threads = 1;
-  EXPECT_EQ(worth_packing(config), c.packed);
+  EXPECT_EQ(make_plan(config, c.vocabulary).packed, c.packed);
   const Trained expected = test::train_sequentially(config, batches, c.vocabulary, kSteps);
   EXPECT_NE(expected.losses.front(), expected.losses.back());
   for (const uint64_t threads : kThreads) {

@@ -1,0 +1,188 @@
+#include "train/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/byte_size.h"
+#include "core/cpu_info.h"
+#include "core/error.h"
+#include "data/prefetcher.h"
+#include "nn/gradient.h"
+#include "nn/weights.h"
+#include "train/workers.h"
+
+namespace quern::train {
+namespace {
+
+// Packing all weights costs about as much as using each of them once; from this many micro-batches a step on it pays.
+constexpr size_t kPackFrom = 4;
+
+// What products take longer when they pack the weights themselves.
+constexpr double kUnpackedTime = 1.03;
+
+// Every halving of the rows of logits goes through the gradient of the token table once more.
+constexpr double kHalvedLogitsTime = 1.02;
+constexpr size_t kLeastLogitRows = 32;
+
+size_t sequences_per_step(const RunConfig& config) { return config.train.batch * config.train.accumulation; }
+
+kernels::DType storage_of(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return kernels::DType::kF32;
+    case Precision::kBf16:
+      return kernels::DType::kBF16;
+    case Precision::kFp16:
+      return kernels::DType::kF16;
+  }
+  return kernels::DType::kF32;
+}
+
+// Useful operations a token of forward through one layer, and through the output.
+struct Work {
+  double layer, contract, output;
+
+  explicit Work(const ModelConfig& model) {
+    const double C = static_cast<double>(model.width), T = static_cast<double>(model.context);
+    layer = 24 * C * C + 2 * T * C;
+    contract = 8 * C * C;  // of a layer
+    output = 2 * C * static_cast<double>(model.vocabulary);
+  }
+};
+
+// How much longer a step takes when `interval` layers' activations exist at once: forward again through all but the
+// topmost group of layers, each group without the last product.
+double recompute_time(const ModelConfig& model, size_t interval) {
+  const Work work(model);
+  const size_t again = model.layers - interval, groups = (again + interval - 1) / interval;
+  const double extra = static_cast<double>(again) * work.layer - static_cast<double>(groups) * work.contract;
+  return 1 + extra / (3 * (static_cast<double>(model.layers) * work.layer + work.output));
+}
+
+size_t batch_bytes(const RunConfig& config, const StepCut& cut) {
+  return data::Prefetcher::kAhead * cut.at_once * config.model.context * 2 * sizeof(int32_t);
+}
+
+class Planner {
+ public:
+  Planner(const RunConfig& config, uint32_t vocabulary, uint64_t program)
+      : config_(config), model_(model_config(config, vocabulary)), layout_(model_) {
+    fixed_.program = program;
+    fixed_.weights = layout_.size() * sizeof(float);
+    fixed_.gradient = Gradient::bytes_of(layout_);
+    fixed_.moments = 2 * fixed_.weights;
+  }
+
+  // From the fastest on; those of the same time from the smallest on.
+  std::vector<Plan> candidates() const {
+    std::vector<Plan> plans;
+    const size_t threads = thread_count(config_);
+    const StepCut whole = cut_step(sequences_per_step(config_), config_.model.context, threads);
+    for (size_t teams = whole.teams; teams > 0; --teams) {
+      StepCut cut = whole;
+      cut.teams = teams;
+      add_all(plans, threads, cut, expected_time(cut, config_.model.context, threads) /
+                                       expected_time(whole, config_.model.context, threads));
+    }
+    std::stable_sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
+      return a.time != b.time ? a.time < b.time : a.memory.total() < b.memory.total();
+    });
+    return plans;
+  }
+
+ private:
+  std::vector<size_t> intervals() const {
+    if (config_.train.recompute.kind != Recompute::Kind::kAuto) {
+      return {layers_at_once(config_.train.recompute, model_.layers)};
+    }
+    std::vector<size_t> all;
+    for (size_t interval = model_.layers; interval > 0; --interval) all.push_back(interval);
+    return all;
+  }
+
+  // `time` is that of the cut.
+  void add_all(std::vector<Plan>& plans, size_t threads, const StepCut& cut, double time) const {
+    for (const size_t interval : intervals()) {
+      const double again = time * recompute_time(model_, interval);
+      double logits = 1;
+      for (size_t rows = kMicroBatchTokens; rows >= kLeastLogitRows; rows /= 2, logits *= kHalvedLogitsTime) {
+        for (const auto& [packed, packing] : packings(cut)) {
+          plans.push_back({.threads = threads,
+                           .cut = cut,
+                           .packed = packed,
+                           .interval = interval,
+                           .logit_rows = rows,
+                           .time = again * logits * packing,
+                           .memory = {}});
+          plans.back().memory = memory_of(plans.back());
+        }
+      }
+    }
+  }
+
+  // Whether weights may be packed, and the time that takes.
+  std::vector<std::pair<bool, double>> packings(const StepCut& cut) const {
+    if (model_.storage != kernels::DType::kF32) return {{true, 1.0}};
+    if (cut.micro_batches < kPackFrom) return {{false, 1.0}};
+    return {{true, 1.0}, {false, kUnpackedTime}};
+  }
+
+  MemoryPlan memory_of(const Plan& plan) const {
+    MemoryPlan memory = fixed_;
+    memory.packed = plan.packed ? Weights::packed_bytes(layout_, model_.storage) : 0;
+    memory.batches = batch_bytes(config_, plan.cut);
+    memory.worker = Workspace::plan(model_, plan.workspace(0));
+    memory.workers = plan.cut.teams;
+    for (size_t team = 0; team < plan.cut.teams; ++team) {
+      memory.all_workers += Workspace::plan(model_, plan.workspace(team)).total();
+    }
+    return memory;
+  }
+
+  const RunConfig& config_;
+  ModelConfig model_;
+  ParameterLayout layout_;
+  MemoryPlan fixed_;
+};
+
+}  // namespace
+
+WorkspaceOptions Plan::workspace(size_t team) const {
+  return {.sequences = cut.at_once,
+          .backward = true,
+          .members = members_of(team, cut.teams, threads),
+          .interval = interval,
+          .logit_rows = logit_rows};
+}
+
+ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
+  return {.layers = config.model.layers,
+          .heads = config.model.heads,
+          .width = config.model.width,
+          .context = config.model.context,
+          .vocabulary = vocabulary,
+          .dropout = static_cast<float>(config.model.dropout),
+          .storage = storage_of(config.train.precision)};
+}
+
+size_t thread_count(const RunConfig& config) {
+  if (config.train.threads != 0) return config.train.threads;
+  return std::min(cpu_info().usable_cores, kMostThreads);
+}
+
+Plan make_plan(const RunConfig& config, uint32_t vocabulary, uint64_t program) {
+  const std::vector<Plan> plans = Planner(config, vocabulary, program).candidates();
+  const uint64_t limit = config.train.memory;
+  const auto fits = [&](const Plan& plan) { return limit == 0 || plan.memory.total() <= limit; };
+  if (const auto found = std::find_if(plans.begin(), plans.end(), fits); found != plans.end()) return *found;
+  const auto smallest = std::min_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
+    return a.memory.total() < b.memory.total();
+  });
+  constexpr size_t kMiB = size_t{1} << 20;
+  throw Error("[plan] train.memory: expected at least {}M for this model, precision and train.recompute={}, found {}",
+              (smallest->memory.total() + kMiB - 1) / kMiB, to_text(config.train.recompute), exact_bytes(limit));
+}
+
+}  // namespace quern::train

@@ -1,0 +1,137 @@
+// Activations that are dropped, or stored in 16 bits.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <thread>
+#include <vector>
+
+#include "core/team.h"
+#include "nn/gpt_run.h"
+
+namespace quern {
+namespace {
+
+using kernels::DType;
+
+constexpr DType kStorages[] = {DType::kF32, DType::kBF16, DType::kF16};
+
+ModelConfig deep_config(DType storage, float dropout = 0.1f) {
+  return {
+      .layers = 7, .heads = 3, .width = 24, .context = 13, .vocabulary = 29, .dropout = dropout, .storage = storage};
+}
+
+// The relative distance of two gradients.
+double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  double difference = 0, norm = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference += std::pow(double{a[i]} - double{b[i]}, 2);
+    norm += std::pow(double{a[i]}, 2);
+  }
+  return std::sqrt(difference / norm);
+}
+
+// Promise I2.
+TEST(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
+  const Data data;
+  for (const DType storage : kStorages) {
+    Gpt model(deep_config(storage), true);
+    fill(model);
+    const Result whole = run(model, data);
+    for (const size_t interval : {1, 2, 3, 4, 6, 7, 8}) {
+      EXPECT_EQ(run(model, data, 2, 1.0f, interval).gradient, whole.gradient) << "interval " << interval;
+    }
+  }
+}
+
+TEST(Recompute, InATeamGivesTheSameBits) {
+  const Data data;
+  for (const DType storage : kStorages) {
+    Gpt model(deep_config(storage), true);
+    fill(model);
+    const Result alone = run(model, data);
+    for (const size_t members : {2, 3}) {
+      Gradient gradient(model.layout());
+      Workspace work(model.config(), {.sequences = kSequences, .backward = true, .members = members, .interval = 3});
+      Team team(members);
+      std::vector<std::thread> threads;
+      for (size_t i = 0; i < members; ++i) {
+        threads.emplace_back([&, i] {
+          const Member member{.team = &team, .index = i, .size = members};
+          model.forward_backward(data.batch(), 1.0f, gradient, work, member);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      gradient.join_all();
+      EXPECT_TRUE(test::same_bits(alone.gradient, gradient.values())) << members << " members";
+    }
+  }
+}
+
+// Nothing is kept but one layer's activations and the stream at the entry of each: if anything else survived from
+// forward, then a workspace full of NaN before every layer would not show it, but the bytes do.
+TEST(Recompute, LayersThatAreDroppedHaveNoMemory) {
+  const ModelConfig config = deep_config(DType::kF32);
+  const auto bytes = [&](size_t interval) {
+    return Workspace::plan(config, {.sequences = kSequences, .backward = true, .interval = interval}).activations;
+  };
+  const double all = static_cast<double>(bytes(0)), one = static_cast<double>(bytes(1));
+  const double stream = 4.0 * kSequences * 13 * 24;  // fp32, of one layer
+  const double rest = 4.0 * kSequences * 13 * 25;    // of the final norm
+  EXPECT_NEAR(one - 6 * stream - rest, (all - rest) / 7, 0.02 * all);
+  EXPECT_LT(bytes(3), bytes(4));
+  EXPECT_EQ(bytes(7), bytes(0));
+}
+
+TEST(Storage, In16BitsHalvesWhatIsKept) {
+  const auto bytes = [](DType storage) {
+    const ModelConfig config{
+        .layers = 6, .heads = 6, .width = 384, .context = 256, .vocabulary = 96, .storage = storage};
+    return static_cast<double>(Workspace::plan(config, {.backward = true}).activations);
+  };
+  EXPECT_LT(bytes(DType::kBF16), 0.51 * bytes(DType::kF32));
+  EXPECT_EQ(bytes(DType::kBF16), bytes(DType::kF16));
+}
+
+// bf16 has 8 bits of precision, fp16 has 11: the gradients differ by about that much, and not more.
+TEST(Storage, In16BitsGivesTheGradientToItsPrecision) {
+  const Data data;
+  std::vector<Result> results;
+  for (const DType storage : kStorages) {
+    Gpt model(deep_config(storage), true);
+    fill(model);
+    results.push_back(run(model, data));
+  }
+  const double bf16 = distance(results[0].gradient, results[1].gradient);
+  const double fp16 = distance(results[0].gradient, results[2].gradient);
+  EXPECT_GT(bf16, 1e-4);
+  EXPECT_LT(bf16, 3e-2);
+  EXPECT_GT(fp16, 1e-5);
+  EXPECT_LT(fp16, 3e-3);
+  EXPECT_NEAR(results[0].loss, results[1].loss, 1e-2 * results[0].loss);
+}
+
+TEST(Storage, LossAloneIsTheLossOfTraining) {
+  const Data data;
+  for (const DType storage : kStorages) {
+    Gpt model(deep_config(storage, 0.0f), true);
+    fill(model);
+    Workspace work(model.config(), {.sequences = kSequences});
+    EXPECT_EQ(model.loss(data.batch(), work), run(model, data).loss);
+  }
+}
+
+TEST(Storage, SameOnEveryTargetWithFusedMultiplyAdd) {
+  const Data data;
+  for (const DType storage : {DType::kBF16, DType::kF16}) {
+    std::vector<Result> results;
+    test::for_each_target([&](const kernels::Target& target) {
+      Gpt model(deep_config(storage), true);
+      fill(model);
+      if (target.fma) results.push_back(run(model, data));
+    });
+    for (const Result& result : results) EXPECT_EQ(result, results.front());
+  }
+}
+
+}  // namespace
+}  // namespace quern
