@@ -29,6 +29,8 @@ constexpr Bars kBars[] = {{"tiny", 96, 0.60}, {"small", 96, 0.80}, {"gpt2", 5030
 constexpr double kUtilisationBar = 0.90;
 constexpr double kScalingBar = 0.925;     // of a thread, for each: 1.85 for two
 constexpr double kTeamScalingBar = 0.85;  // with other batches, which may need teams: 1.7 for two
+constexpr double kBf16Bar = 0.95;         // of the speed of fp32
+constexpr double kSqrtBar = 1 / 1.35;     // of the speed without recomputing
 
 const Bars& bars_of(const std::string& preset) {
   return *std::find_if(std::begin(kBars), std::end(kBars), [&](const Bars& bars) { return bars.preset == preset; });
@@ -40,6 +42,9 @@ RunConfig config_of(const TrainWorkload& workload, size_t threads) {
   config.train.threads = threads;
   if (workload.batch != 0) config.train.batch = workload.batch;
   if (workload.context != 0) config.model.context = workload.context;
+  for (const std::string& setting : workload.settings) train::apply_setting(config, setting);
+  if (!workload.precision.empty()) train::apply_setting(config, "train.precision=" + workload.precision, "--precision");
+  if (!workload.recompute.empty()) train::apply_setting(config, "train.recompute=" + workload.recompute, "--recompute");
   train::validate(config);
   return config;
 }
@@ -69,7 +74,7 @@ struct Run {
                 {.seed = 1,
                  .context = static_cast<uint32_t>(config.model.context),
                  .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation)}),
-        plan(train::make_plan(config, static_cast<uint32_t>(vocabulary))),
+        plan(train::make_plan(config, static_cast<uint32_t>(vocabulary), resident_bytes())),
         model(train::model_config(config, static_cast<uint32_t>(vocabulary)), plan.packed) {
     model.initialise(1);
     trainer = std::make_unique<Trainer>(config, plan, model, batches, train::TrainerOptions{.teams = teams});
@@ -114,6 +119,71 @@ struct Best {
   }
 };
 
+std::string name_of(const TrainWorkload& workload, const RunConfig& config) {
+  std::string name = "train/" + workload.preset;
+  if (!workload.settings.empty()) name += fmt::format("/{} layers x {}", config.model.layers, config.model.width);
+  if (!workload.as_preset()) name += fmt::format("/{}x{}", config.train.batch, config.model.context);
+  if (!workload.precision.empty()) name += "/" + workload.precision;
+  if (!workload.recompute.empty()) name += "/" + workload.recompute;
+  return name;
+}
+
+// Tokens of a round of so many steps.
+double tokens_of(const RunConfig& config, uint64_t steps) {
+  return static_cast<double>(steps * config.train.batch * config.train.accumulation * config.model.context);
+}
+
+// Beside fp32 with nothing recomputed, in interleaved rounds.
+void compare_with_plain(Context& context, const TrainWorkload& workload, Run& ours, Best& best_ours, uint64_t steps,
+                        const data::TokenBuffer& tokens) {
+  TrainWorkload plain_workload = workload;
+  plain_workload.precision.clear();
+  plain_workload.recompute = "none";
+  const RunConfig config = config_of(plain_workload, context.threads());
+  Run plain(config, bars_of(workload.preset).vocabulary, tokens);
+  plain.steps(2);
+  Best best_plain;
+  for (size_t round = 0; round < (context.quick() ? 1 : 5); ++round) {
+    best_ours.round(ours, steps);
+    best_plain.round(plain, steps);
+  }
+  std::optional<double> bar;
+  if (workload.precision == "bf16" && workload.recompute.empty()) bar = kBf16Bar;
+  if (workload.recompute == "sqrt" && workload.precision.empty()) bar = kSqrtBar;
+  const double work = tokens_of(config, steps);
+  context.add(name_of(workload, config), work / best_ours.seconds, "tokens/s", "fp32, none", work / best_plain.seconds,
+              bar);
+}
+
+// Beside one thread, and beside threads that meet after every operation.
+void compare_with_other_threads(Context& context, const TrainWorkload& workload, Run& ours, Best& best_ours,
+                                uint64_t steps, const data::TokenBuffer& tokens) {
+  const size_t threads = context.threads();
+  const RunConfig config = config_of(workload, threads);
+  const uint64_t vocabulary = bars_of(workload.preset).vocabulary;
+  Run one(config_of(workload, 1), vocabulary, tokens);
+  Run meeting(config, vocabulary, tokens, 1);
+  one.steps(2);
+  meeting.steps(2);
+  Best best_one, best_meeting;
+  for (size_t round = 0; round < (context.quick() ? 1 : 5); ++round) {
+    best_ours.round(ours, steps);
+    best_one.round(one, steps);
+    best_meeting.round(meeting, steps);
+  }
+  const std::string name = name_of(workload, config);
+  if (!ours.same_weights(one) || !ours.same_weights(meeting)) {
+    context.wrong_answer(name, "the weights depend on the number of threads");
+  }
+  if (threads == 1) return;
+  const double work = tokens_of(config, steps), speed = work / best_ours.seconds;
+  context.add(name + "/speed", speed, "tokens/s", "one thread", work / best_one.seconds,
+              (workload.as_preset() ? kScalingBar : kTeamScalingBar) * static_cast<double>(threads));
+  const bool teams_of_all = ours.trainer->teams() == 1;  // then both are the same
+  context.add(name + "/speed", speed, "tokens/s", "meet each op", work / best_meeting.seconds,
+              teams_of_all ? std::nullopt : std::optional(1.0));
+}
+
 }  // namespace
 
 TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
@@ -131,25 +201,14 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
                                              : std::max<uint64_t>(1, static_cast<uint64_t>(1.0 / once));
   const uint64_t peak_rss = peak_resident_bytes();
 
-  Run one(config_of(workload, 1), bars.vocabulary, *tokens);
-  Run meeting(config, bars.vocabulary, *tokens, 1);
-  one.steps(2);
-  meeting.steps(2);
-  Best best_ours, best_one, best_meeting;
-  for (size_t round = 0; round < (context.quick() ? 1 : 5); ++round) {
-    best_ours.round(ours, steps);
-    best_one.round(one, steps);
-    best_meeting.round(meeting, steps);
+  Best best_ours;
+  if (workload.saves_memory()) {
+    compare_with_plain(context, workload, ours, best_ours, steps, *tokens);
+  } else {
+    compare_with_other_threads(context, workload, ours, best_ours, steps, *tokens);
   }
-  const std::string name =
-      "train/" + workload.preset +
-      (workload.as_preset() ? "" : fmt::format("/{}x{}", config.train.batch, config.model.context));
-  if (!ours.same_weights(one) || !ours.same_weights(meeting)) {
-    context.wrong_answer(name, "the weights depend on the number of threads");
-  }
-
-  const double work =
-      static_cast<double>(steps * config.train.batch * config.train.accumulation * config.model.context);
+  const std::string name = name_of(workload, config);
+  const double work = tokens_of(config, steps);
   const double per_token = training_flops_per_token(ours.model.config(), config.model.context);
   const double peak = std::max(context.machine().fma_peak_gflops,
                                measure_machine(threads, true).fma_peak_gflops);  // turbo comes and goes
@@ -164,17 +223,14 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
                        .team_wait = best_ours.times.waits.team / total,
                        .queue_wait = best_ours.times.waits.queue / total,
                        .sleeps_per_step = best_ours.sleeps / static_cast<double>(steps),
-                       .peak_rss_bytes = peak_rss};
+                       .peak_rss_bytes = peak_rss,
+                       .planned_bytes = ours.plan.memory.total(),
+                       .activation_bytes = ours.plan.memory.worker.activations,
+                       .working_bytes = ours.plan.memory.worker.working};
   figures.mfu = figures.gflops / peak;
   context.add(name + "/mfu", figures.gflops, "GFLOPS", "FMA peak", peak,
-              workload.as_preset() ? std::optional(bars.mfu) : std::nullopt);
+              workload.as_preset() && !workload.saves_memory() ? std::optional(bars.mfu) : std::nullopt);
   context.add(name + "/utilisation", figures.utilisation, "busy", "step time", 1.0, kUtilisationBar);
-  if (threads == 1) return figures;
-  context.add(name + "/speed", figures.tokens_per_s, "tokens/s", "one thread", work / best_one.seconds,
-              (workload.as_preset() ? kScalingBar : kTeamScalingBar) * static_cast<double>(threads));
-  const bool teams_of_all = figures.teams == 1;  // then both are the same
-  context.add(name + "/speed", figures.tokens_per_s, "tokens/s", "meet each op", work / best_meeting.seconds,
-              teams_of_all ? std::nullopt : std::optional(1.0));
   return figures;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/machine_json.h"
 #include "cli/progress.h"
+#include "core/byte_size.h"
 #include "core/cpu_info.h"
 #include "train/config.h"
 
@@ -18,6 +19,7 @@ constexpr const char* kExamples = R"(Examples:
   quern bench train                                  the preset tiny with every core
   quern bench train --preset small --threads 1 --json
   quern bench train --preset gpt2 --batch 1 --context 1024   one long sequence: threads work as a team
+  quern bench train --preset small --precision bf16 --recompute sqrt   beside fp32 with nothing recomputed
 
 Rounds of these threads, of one thread, and of threads that meet after every operation are interleaved; the best of
 each counts, and all must end with the same weights. MFU is the useful work (docs/performance.md) over the FMA peak.)";
@@ -35,12 +37,15 @@ Json to_json(const bench::TrainFigures& figures) {
           {"team_wait", figures.team_wait},
           {"queue_wait", figures.queue_wait},
           {"sleeps_per_step", figures.sleeps_per_step},
-          {"peak_rss_bytes", figures.peak_rss_bytes}};
+          {"peak_rss_bytes", figures.peak_rss_bytes},
+          {"planned_bytes", figures.planned_bytes},
+          {"activation_bytes", figures.activation_bytes},
+          {"working_bytes", figures.working_bytes}};
 }
 
 void print_figures(const bench::TrainFigures& f) {
-  fmt::print("{}: {:.0f} tokens/s, {:.1f} GFLOPS, MFU {:.1f} %, peak memory {:.0f} MB\n", f.preset, f.tokens_per_s,
-             f.gflops, 100 * f.mfu, static_cast<double>(f.peak_rss_bytes) * 1e-6);
+  fmt::print("{}: {:.0f} tokens/s, {:.1f} GFLOPS, MFU {:.1f} %, peak memory {}, planned {}\n", f.preset, f.tokens_per_s,
+             f.gflops, 100 * f.mfu, rounded_bytes(f.peak_rss_bytes), rounded_bytes(f.planned_bytes));
   fmt::print(
       "{} threads in {} teams: busy {:.1f} %, waiting for turns {:.2f} %, for their team {:.2f} %, for work "
       "{:.2f} %; {:.1f} sleeps a step\n",
@@ -69,6 +74,15 @@ CLI::App* add_train_bench(CLI::App& bench, TrainBenchOptions& options) {
       ->check(CLI::Range(uint64_t{0}, uint64_t{100'000}).description(""))
       ->type_name("N")
       ->capture_default_str();
+  train->add_option("--set", options.workload.settings, "Another setting of the config; may be repeated")
+      ->type_name("TABLE.NAME=VALUE")
+      ->allow_extra_args(false);
+  train->add_option("--precision", options.workload.precision, "fp32, bf16 or fp16, compared with fp32")
+      ->type_name("NAME");
+  train
+      ->add_option("--recompute", options.workload.recompute,
+                   "none, every-layer, sqrt or interval=K, compared with none")
+      ->type_name("NAME");
   train->add_flag("--json", options.json, "Print one JSON object");
   train->add_flag("--quick", options.quick, "One short round; checks answers, does not judge bars");
   train->footer(kExamples);
