@@ -23,6 +23,7 @@ Command add_train(CLI::App& app);
 Command add_generate(CLI::App& app);
 Command add_eval(CLI::App& app);
 Command add_tokenize(CLI::App& app);
+Command add_plan(CLI::App& app);
 
 // --threads N, 1 to kMostThreads; `threads` starts as the cores that can be used.
 void add_threads_option(CLI::App& command, size_t& threads);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "core/byte_size.h"
+#include "report/plan_text.h"
+
 namespace quern::report {
 namespace {
 
@@ -20,6 +23,10 @@ void Console::on_start(const train::RunStart& start) {
   start_ = start;
   fmt::print(options_.out, "{} parameters; {} tokens to learn from, {} held out, vocabulary {}\n", start.parameters,
              start.train_tokens, start.validation_tokens, start.vocabulary);
+  if (start.plan != nullptr && options_.config != nullptr) {
+    fmt::print(options_.out, "{}\n{}", plan_summary(*start.plan, *options_.config),
+               plan_table(*start.plan, *options_.config));
+  }
   if (start.first_step > 1) fmt::print(options_.out, "goes on with step {}\n", start.first_step);
   if (start.floor) fmt::print(options_.out, "no model can get below a loss of {:.3f} on this text\n", *start.floor);
   std::fflush(options_.out);
@@ -42,7 +49,9 @@ void Console::on_step(const train::StepReport& report) {
   seconds_ = kForgetting * seconds_ + report.seconds;
   elapsed_ += report.seconds;
   if (!report.finite) {
-    on_warning(fmt::format("step {}: the gradient is not finite; its update was skipped", report.step));
+    const std::string scale =
+        report.loss_scale != 1 ? fmt::format(" and the loss scale is now {:.0f}", report.loss_scale) : "";
+    on_warning(fmt::format("step {}: the gradient is not finite; its update was skipped{}", report.step, scale));
   }
   if (options_.terminal) {
     if (elapsed_ - shown_ < kRefresh && report.step != start_.steps) return;
@@ -58,6 +67,13 @@ void Console::on_step(const train::StepReport& report) {
 void Console::on_validation(uint64_t step, double loss) {
   validation_loss_ = loss;
   if (!options_.terminal) fmt::print(options_.out, "step {}/{}  validation {:.4f}\n", step, start_.steps, loss);
+}
+
+void Console::on_end(const train::RunEnd& end) {
+  finish();
+  if (end.peak_bytes == 0) return;
+  fmt::print(options_.out, "memory: {} at most, {} planned\n", rounded_bytes(end.peak_bytes),
+             rounded_bytes(end.planned_bytes));
 }
 
 void Console::on_warning(const std::string& text) {

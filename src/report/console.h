@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "train/config.h"
 #include "train/observer.h"
 
 namespace quern::report {
@@ -13,8 +14,9 @@ namespace quern::report {
 struct ConsoleOptions {
   std::FILE* out = stdout;
   bool terminal = false;
-  uint64_t interval = 10;  // steps between plain lines
-  double peak_gflops = 0;  // of the threads that train, for MFU; 0 when not measured
+  uint64_t interval = 10;                    // steps between plain lines
+  double peak_gflops = 0;                    // of the threads that train, for MFU; 0 when not measured
+  const train::RunConfig* config = nullptr;  // of the run, to tell about its plan; null: nothing is told
 };
 
 class Console : public train::Observer {
@@ -24,6 +26,7 @@ class Console : public train::Observer {
   void on_start(const train::RunStart& start) override;
   void on_step(const train::StepReport& report) override;
   void on_validation(uint64_t step, double loss) override;
+  void on_end(const train::RunEnd& end) override;
   void on_warning(const std::string& text) override;
 
   // Ends the progress line, if there is one.

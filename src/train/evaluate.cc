@@ -58,9 +58,8 @@ void LossTasks::run(uint32_t task, size_t team, Workspace& work, const Member& m
 Evaluation LossTasks::result() const {
   const uint64_t tokens = windows_.windows() * T_;
   const double n = static_cast<double>(tokens);
-  Evaluation evaluation{.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / n,
-                        .tokens = tokens,
-                        .bytes_per_token = {}};
+  Evaluation evaluation{
+      .loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / n, .tokens = tokens, .bytes_per_token = {}};
   const uint64_t bytes = std::accumulate(bytes_.begin(), bytes_.end(), uint64_t{0});
   if (bytes > 0) evaluation.bytes_per_token = static_cast<double>(bytes) / n;
   return evaluation;
@@ -79,8 +78,8 @@ Evaluation evaluate(const Gpt& model, const data::ValidationBatches& windows, si
   LossTasks tasks(model, windows, cut.at_once, cut.teams, tokenizer);
   std::deque<Workspace> work;
   for (size_t team = 0; team < cut.teams; ++team) {
-    work.emplace_back(model.config(), WorkspaceOptions{.sequences = cut.at_once,
-                                                       .members = members_of(team, cut.teams, threads)});
+    work.emplace_back(model.config(),
+                      WorkspaceOptions{.sequences = cut.at_once, .members = members_of(team, cut.teams, threads)});
   }
   std::atomic<size_t> remaining{tasks.count()};
   Signal finished;  // 0 while there is something to do

@@ -83,8 +83,9 @@ class Planner {
     for (size_t teams = whole.teams; teams > 0; --teams) {
       StepCut cut = whole;
       cut.teams = teams;
-      add_all(plans, threads, cut, expected_time(cut, config_.model.context, threads) /
-                                       expected_time(whole, config_.model.context, threads));
+      add_all(
+          plans, threads, cut,
+          expected_time(cut, config_.model.context, threads) / expected_time(whole, config_.model.context, threads));
     }
     std::stable_sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
       return a.time != b.time ? a.time < b.time : a.memory.total() < b.memory.total();
@@ -107,7 +108,7 @@ class Planner {
     for (const size_t interval : intervals()) {
       const double again = time * recompute_time(model_, interval);
       double logits = 1;
-      for (size_t rows = kMicroBatchTokens; rows >= kLeastLogitRows; rows /= 2, logits *= kHalvedLogitsTime) {
+      for (size_t rows = kAllLogitRows; rows >= kLeastLogitRows; rows /= 2, logits *= kHalvedLogitsTime) {
         for (const auto& [packed, packing] : packings(cut)) {
           plans.push_back({.threads = threads,
                            .cut = cut,
@@ -177,9 +178,8 @@ Plan make_plan(const RunConfig& config, uint32_t vocabulary, uint64_t program) {
   const uint64_t limit = config.train.memory;
   const auto fits = [&](const Plan& plan) { return limit == 0 || plan.memory.total() <= limit; };
   if (const auto found = std::find_if(plans.begin(), plans.end(), fits); found != plans.end()) return *found;
-  const auto smallest = std::min_element(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
-    return a.memory.total() < b.memory.total();
-  });
+  const auto smallest = std::min_element(
+      plans.begin(), plans.end(), [](const Plan& a, const Plan& b) { return a.memory.total() < b.memory.total(); });
   constexpr size_t kMiB = size_t{1} << 20;
   throw Error("[plan] train.memory: expected at least {}M for this model, precision and train.recompute={}, found {}",
               (smallest->memory.total() + kMiB - 1) / kMiB, to_text(config.train.recompute), exact_bytes(limit));

@@ -25,19 +25,19 @@ struct MemoryPlan {
   size_t workers = 1;
   size_t all_workers = 0;  // of all of them
 
-  size_t total() const {
-    return program + weights + packed + gradient + moments + batches + all_workers;
-  }
+  size_t total() const { return program + weights + packed + gradient + moments + batches + all_workers; }
 };
+
+inline constexpr size_t kAllLogitRows = kMicroBatchTokens;  // of a micro-batch of ordinary size
 
 // All choices that change speed and memory but no result.
 struct Plan {
   size_t threads = 1;
   StepCut cut;
-  bool packed = false;      // whether weights are kept packed
-  size_t interval = 1;      // layers whose activations exist at once
-  size_t logit_rows = 256;  // rows of logits at once
-  double time = 1;          // expected, as a multiple of the fastest plan's
+  bool packed = false;                // whether weights are kept packed
+  size_t interval = 1;                // layers whose activations exist at once
+  size_t logit_rows = kAllLogitRows;  // rows of logits at once
+  double time = 1;                    // expected, as a multiple of the fastest plan's
   MemoryPlan memory;
 
   WorkspaceOptions workspace(size_t team) const;

@@ -204,10 +204,8 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
   return session.train(observer, stop);
 }
 
-RunResult resume_run(const fs::path& folder, Observer& observer, const std::atomic<bool>& stop,
-                     std::optional<uint64_t> threads) {
-  RunConfig config = read_config(folder);
-  if (threads) config.train.threads = *threads;
+RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& observer,
+                     const std::atomic<bool>& stop) {
   validate(config);
   Session session(config, folder, folder / kTokenizerFile);
   if (!session.load(observer)) session.initialise();

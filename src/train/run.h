@@ -28,10 +28,10 @@ RunResult start_run(const RunConfig& config, const std::filesystem::path& folder
                     const std::atomic<bool>& stop);
 
 // Goes on with the run in `folder` from its newest checkpoint that is whole, or from the beginning when there is none;
-// the result is that of a run that was never interrupted. `threads`, where it is given, is used instead of the
-// config's, which does not change the result.
-RunResult resume_run(const std::filesystem::path& folder, Observer& observer, const std::atomic<bool>& stop,
-                     std::optional<uint64_t> threads = {});
+// the result is that of a run that was never interrupted. `config` is the run's own, but for settings that no result
+// depends on.
+RunResult resume_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
+                     const std::atomic<bool>& stop);
 
 // The config of the run in `folder`; Error when there is none.
 RunConfig read_config(const std::filesystem::path& folder);

@@ -36,7 +36,8 @@ StepCut cut_step(size_t sequences, size_t T, size_t threads) {
   StepCut best = cut_by(std::min(sequences_per_micro_batch(T), sequences));
   for (size_t at_once = best.at_once; --at_once > 0;) {
     const StepCut cut = cut_by(at_once);
-    if (expected_time(cut, T, threads) < 0.99 * expected_time(best, T, threads)) best = cut;  // for a hundredth: rather the larger
+    if (expected_time(cut, T, threads) < 0.99 * expected_time(best, T, threads))
+      best = cut;  // for a hundredth: rather the larger
   }
   return best;
 }

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-
 namespace quern::train {
 namespace {
 

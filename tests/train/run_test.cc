@@ -91,9 +91,9 @@ TEST_F(RunTest, InterruptedAndResumedGivesTheBitsOfNeverInterrupted) {
   EXPECT_FALSE(start_run(small_config(), root_ / "cut", first, stop_).finished);
   stop_ = false;
   StopAfter second(stop_, 6);
-  EXPECT_EQ(resume_run(root_ / "cut", second, stop_).step, 6u);
+  EXPECT_EQ(resume_run(read_config(root_ / "cut"), root_ / "cut", second, stop_).step, 6u);
   stop_ = false;
-  EXPECT_TRUE(resume_run(root_ / "cut", quiet, stop_).finished);
+  EXPECT_TRUE(resume_run(read_config(root_ / "cut"), root_ / "cut", quiet, stop_).finished);
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
 }
 
@@ -107,7 +107,7 @@ TEST_F(RunTest, ResumesFromAnEarlierCheckpointWhenTheNewestIsDamaged) {
     void on_warning(const std::string& text) override { warnings.push_back(text); }
     std::vector<std::string> warnings;
   } observer;
-  EXPECT_TRUE(resume_run(root_ / "cut", observer, stop_).finished);
+  EXPECT_TRUE(resume_run(read_config(root_ / "cut"), root_ / "cut", observer, stop_).finished);
   ASSERT_EQ(observer.warnings.size(), 1u);
   EXPECT_NE(observer.warnings[0].find("step-00000012"), std::string::npos) << observer.warnings[0];
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
@@ -119,7 +119,7 @@ TEST_F(RunTest, AFolderThatHoldsARunIsNotOverwritten) {
   config.train.steps = 1;
   start_run(config, root_ / "run", quiet, stop_);
   EXPECT_THROW(start_run(config, root_ / "run", quiet, stop_), Error);
-  EXPECT_THROW(resume_run(root_ / "nothing", quiet, stop_), Error);
+  EXPECT_THROW(resume_run(read_config(root_ / "nothing"), root_ / "nothing", quiet, stop_), Error);
 }
 
 TEST_F(RunTest, DataThatCannotBeTrainedOnLeavesNothingBehind) {
@@ -186,11 +186,11 @@ class DamagedData : public RunTest {
     write(shard);
     Damage damage(shard, bad);
     EXPECT_THROW(start_run(shard_config(shard), root_ / name, damage, stop_), Error);
-    EXPECT_THROW(resume_run(root_ / name, quiet, stop_), Error);
+    EXPECT_THROW(resume_run(read_config(root_ / name), root_ / name, quiet, stop_), Error);
     const auto found = checkpoint::find_newest_valid(root_ / name / "checkpoints", [](const std::string&) {});
     EXPECT_EQ(found ? found->state().step : 0, expected_step);
     write(shard);
-    EXPECT_TRUE(resume_run(root_ / name, quiet, stop_).finished);
+    EXPECT_TRUE(resume_run(read_config(root_ / name), root_ / name, quiet, stop_).finished);
     return hash_of(root_ / name);
   }
 };

@@ -157,7 +157,7 @@ TEST(TrainerStress, ARunWithEightWorkersGivesTheBitsOfOne) {
     const auto folder = root / std::to_string(threads);
     EXPECT_EQ(start_run(config, folder, observer, observer.stop).step, 7u);
     observer.stop = false;
-    EXPECT_TRUE(resume_run(folder, observer, observer.stop).finished);
+    EXPECT_TRUE(resume_run(read_config(folder), folder, observer, observer.stop).finished);
     const auto found = checkpoint::find_newest_valid(folder / "checkpoints", [](const std::string&) {});
     ASSERT_TRUE(found.has_value());
     hashes.push_back(checkpoint::weights_hash(found->model()));

@@ -1,0 +1,107 @@
+#include "cli/config_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "train/run.h"
+#include "train/workers.h"
+
+namespace quern::cli {
+namespace {
+
+// The settings that people change most have flags of their own.
+struct Flag {
+  const char* name;
+  const char* setting;
+  const char* help;
+  bool of_result = true;
+};
+constexpr Flag kFlags[] = {
+    {"--steps", "train.steps", ""},
+    {"--batch", "train.batch", ""},
+    {"--seed", "train.seed", ""},
+    {"--layers", "model.layers", ""},
+    {"--heads", "model.heads", ""},
+    {"--width", "model.width", ""},
+    {"--context", "model.context", ""},
+    {"--dropout", "model.dropout", ""},
+    {"--rate", "optimizer.rate", ""},
+    {"--tokenizer", "data.tokenizer", ""},
+    {"--accumulation", "train.accumulation", ""},
+    {"--precision", "train.precision", "fp32, bf16 or fp16: how matrices and activations are stored"},
+    {"--recompute", "train.recompute",
+     "auto, none, every-layer, sqrt or interval=K: activations to compute again; no result depends on it", false},
+    {"--memory", "train.memory", "Memory that the run may use, as 512M or 2G; no result depends on it", false},
+    {"--threads", "train.threads", "Worker threads, 1 to 64, every core by default; no result depends on them", false},
+};
+static_assert(train::kMostThreads == 64);  // as the help says
+
+void add_flag(CLI::App& command, ConfigOptions& options, const Flag& flag) {
+  const auto add = [&options, &flag](const std::string& value) {
+    options.flags.push_back(
+        {fmt::format("{} {}", flag.name, in_quotes(value)), std::string(flag.setting) + "=" + value, flag.of_result});
+  };
+  const std::string help = *flag.help != '\0' ? flag.help : fmt::format("--set {}=VALUE", flag.setting);
+  command.add_option_function<std::string>(flag.name, add, help)
+      ->type_name("VALUE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+// 0 means every core in a file; on the command line it can only be a mistake.
+void check_threads(const FlagSetting& flag) {
+  if (flag.setting == "train.threads=0") {
+    throw Error("[config] {}: expected a whole number from 1 to {}, found 0", flag.place, train::kMostThreads);
+  }
+}
+
+}  // namespace
+
+void add_config_options(CLI::App& command, ConfigOptions& options) {
+  command.add_option("DATA", options.data, "Text files, folders, .jsonl files or token shards (.bin)");
+  command.add_option("--preset", options.preset, "Sizes and settings to start from: tiny, small or gpt2")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--config", options.config_file, "Settings in TOML, over those of the preset")->type_name("FILE");
+  command.add_option("--set", options.settings, "One setting, over the others; may be repeated")
+      ->type_name("TABLE.NAME=VALUE")
+      ->allow_extra_args(false);  // one value after each; the next word may be DATA
+  for (const Flag& flag : kFlags) add_flag(command, options, flag);
+}
+
+train::RunConfig config_of(const ConfigOptions& options) {
+  train::RunConfig config = train::preset(options.preset);
+  if (!options.config_file.empty()) train::apply_toml_file(config, options.config_file);
+  for (const std::string& setting : options.settings) train::apply_setting(config, setting);
+  for (const FlagSetting& flag : options.flags) {
+    check_threads(flag);
+    train::apply_setting(config, flag.setting, flag.place);
+  }
+  if (!options.data.empty()) config.data.paths = options.data;
+  train::validate(config);
+  // Whole paths, so that the run can be resumed from any folder.
+  for (std::string& path : config.data.paths) path = std::filesystem::absolute(path).lexically_normal().string();
+  return config;
+}
+
+train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string& run) {
+  const bool changes_result =
+      std::any_of(options.flags.begin(), options.flags.end(), [](const FlagSetting& flag) { return flag.of_result; });
+  if (!options.data.empty() || !options.config_file.empty() || !options.settings.empty() || changes_result) {
+    throw Error(
+        "--resume goes on with the run as it was configured; leave out DATA and all settings but --threads, "
+        "--recompute and --memory");
+  }
+  train::RunConfig config = train::read_config(run);
+  for (const FlagSetting& flag : options.flags) {
+    check_threads(flag);
+    train::apply_setting(config, flag.setting, flag.place);
+  }
+  train::validate(config);
+  return config;
+}
+
+}  // namespace quern::cli

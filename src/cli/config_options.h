@@ -1,0 +1,36 @@
+// The flags from which a run's config is made.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "train/config.h"
+
+namespace quern::cli {
+
+// A setting that came by its own flag.
+struct FlagSetting {
+  std::string place;    // "--steps 500"
+  std::string setting;  // "train.steps=500"
+  bool of_result;       // whether the result depends on it
+};
+
+struct ConfigOptions {
+  std::vector<std::string> data;
+  std::string preset = "tiny";
+  std::string config_file;
+  std::vector<std::string> settings;
+  std::vector<FlagSetting> flags;
+};
+
+// DATA, --preset, --config, --set, and the flags of single settings. `options` must live as long as `command`.
+void add_config_options(CLI::App& command, ConfigOptions& options);
+
+// The preset, then --config, --set, and the flags of single settings.
+train::RunConfig config_of(const ConfigOptions& options);
+
+// For a run that goes on: its config with those flags that no result depends on. Error when others were given.
+train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string& run);
+
+}  // namespace quern::cli

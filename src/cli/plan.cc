@@ -1,0 +1,112 @@
+// quern plan: what a run would occupy, before there is one.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/config_options.h"
+#include "cli/machine_json.h"
+#include "core/process_memory.h"
+#include "report/plan_text.h"
+#include "train/plan.h"
+
+namespace quern::cli {
+namespace {
+
+struct Options {
+  ConfigOptions config;
+  bool json = false;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  quern plan --preset gpt2                         where the memory of a run goes
+  quern plan --preset gpt2 --memory 2200M          the fastest way to stay within a limit
+  quern plan --preset small --layers 24 --context 512 --precision bf16 --recompute sqrt
+
+`quern train` takes the same flags, keeps to the plan, and says at the end what the run really took.)";
+
+// What the data will say about itself once it is read, guessed from the config.
+struct Guess {
+  uint32_t vocabulary;
+  bool assumed;    // the vocabulary
+  uint64_t bytes;  // of the tokens
+};
+
+uint64_t text_bytes(const train::RunConfig& config) {
+  if (config.data.paths.empty()) return config.data.stories_bytes;
+  uint64_t bytes = 0;
+  for (const std::string& path : config.data.paths) {
+    std::error_code code;
+    const uint64_t size = std::filesystem::file_size(path, code);
+    if (!code) bytes += size;
+  }
+  return bytes;
+}
+
+Guess guess_data(const train::RunConfig& config) {
+  constexpr uint32_t kCharacters = 96;      // of plain English, about
+  constexpr uint64_t kBytesPerPiece = 4;    // of English, about
+  constexpr uint32_t kShortTokens = 65536;  // two bytes each up to here
+  const bool bpe = config.data.tokenizer == train::TokenizerKind::kBpe;
+  uint64_t vocabulary = kCharacters;
+  if (config.data.tokenizer == train::TokenizerKind::kByte) vocabulary = 256;
+  if (bpe) vocabulary = config.data.vocabulary;
+  if (config.model.vocabulary != 0) vocabulary = config.model.vocabulary;
+  const uint64_t tokens = text_bytes(config) / (bpe ? kBytesPerPiece : 1);
+  return {.vocabulary = static_cast<uint32_t>(vocabulary),
+          .assumed = config.model.vocabulary == 0 && config.data.tokenizer == train::TokenizerKind::kChar,
+          .bytes = tokens * (vocabulary <= kShortTokens ? 2 : 4)};
+}
+
+Json to_json(const train::Plan& plan, const Guess& guess) {
+  const train::MemoryPlan& m = plan.memory;
+  return {{"threads", plan.threads},
+          {"workers", m.workers},
+          {"micro_batch_sequences", plan.cut.at_once},
+          {"micro_batches", plan.cut.micro_batches},
+          {"layers_at_once", plan.interval},
+          {"logit_rows", plan.logit_rows},
+          {"weights_packed", plan.packed},
+          {"expected_time", plan.time},
+          {"vocabulary", guess.vocabulary},
+          {"bytes",
+           {{"program_and_data", m.program},
+            {"weights", m.weights},
+            {"packed_weights", m.packed},
+            {"gradient", m.gradient},
+            {"moments", m.moments},
+            {"batches", m.batches},
+            {"activations_per_worker", m.worker.activations},
+            {"working_per_worker", m.worker.working},
+            {"logits_per_worker", m.worker.logits},
+            {"total", m.total()}}}};
+}
+
+int run_plan(const Options& options) {
+  const train::RunConfig config = config_of(options.config);
+  const Guess guess = guess_data(config);
+  const train::Plan plan = train::make_plan(config, guess.vocabulary, resident_bytes() + guess.bytes);
+  if (options.json) {
+    fmt::print("{}\n", to_json(plan, guess).dump(2));
+    return 0;
+  }
+  const auto& model = config.model;
+  fmt::print("{} layers, {} heads, width {}, context {}, vocabulary {}{}; batch {}\n", model.layers, model.heads,
+             model.width, model.context, guess.vocabulary, guess.assumed ? " (assumed)" : "", config.train.batch);
+  fmt::print("{}\n{}", report::plan_summary(plan, config), report::plan_table(plan, config));
+  return 0;
+}
+
+}  // namespace
+
+Command add_plan(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* plan = app.add_subcommand("plan", "What a run would occupy, and the fastest way to stay within a limit");
+  add_config_options(*plan, options->config);
+  plan->add_flag("--json", options->json, "Print one JSON object");
+  plan->footer(kExamples);
+  return {plan, [options] { return run_plan(*options); }};
+}
+
+}  // namespace quern::cli

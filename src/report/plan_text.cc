@@ -1,0 +1,60 @@
+#include "report/plan_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/byte_size.h"
+
+namespace quern::report {
+namespace {
+
+using train::MemoryPlan;
+using train::Plan;
+using train::Recompute;
+using train::RunConfig;
+
+std::string recompute_text(const Plan& plan, const RunConfig& config) {
+  const size_t layers = config.model.layers;
+  if (plan.interval >= layers) return "activations of all layers kept";
+  return fmt::format("activations of {} of {} layers at a time, {} computed again", plan.interval, layers,
+                     layers - plan.interval);
+}
+
+std::string row(std::string_view name, size_t bytes, std::string_view note) {
+  return fmt::format("  {:<22}{:>10}{}{}\n", name, rounded_bytes(bytes), note.empty() ? "" : "  ", note);
+}
+
+}  // namespace
+
+std::string plan_summary(const Plan& plan, const RunConfig& config) {
+  std::string text = fmt::format("{}, {}", precision_name(config.train.precision), recompute_text(plan, config));
+  if (plan.logit_rows < train::kAllLogitRows) text += fmt::format(", logits of {} tokens at a time", plan.logit_rows);
+  text += fmt::format("; {} {}", plan.threads, plan.threads == 1 ? "thread" : "threads");
+  if (plan.cut.teams < plan.threads)
+    text += fmt::format(" in {} {}", plan.cut.teams, plan.cut.teams == 1 ? "team" : "teams");
+  text += fmt::format("; {} planned", rounded_bytes(plan.memory.total()));
+  if (config.train.memory == 0) return text;
+  text += fmt::format(" of {}", rounded_bytes(config.train.memory));
+  if (plan.time > 1.005) text += fmt::format(", about {:.0f} % slower than without the limit", 100 * (plan.time - 1));
+  return text;
+}
+
+std::string plan_table(const Plan& plan, const RunConfig& config) {
+  const MemoryPlan& m = plan.memory;
+  const std::string_view stored = precision_name(config.train.precision);
+  std::string text = row("program and data", m.program, "") + row("weights", m.weights, "fp32");
+  text += row("packed weights", m.packed, m.packed == 0 ? "products pack them" : stored);
+  text += row("gradient", m.gradient, "fp32, one for all workers");
+  text += row("moments", m.moments, "fp32");
+  text += row("batches read ahead", m.batches, "");
+  const std::string each = m.workers == 1 ? "" : fmt::format(", each of {} workers", m.workers);
+  text += row("activations", m.worker.activations, fmt::format("{}{}", stored, each));
+  text += row("working buffers", m.worker.working, m.workers == 1 ? "" : each.substr(2));
+  text += row(
+      "logits", m.worker.logits,
+      fmt::format("{} tokens at a time{}", std::min(plan.logit_rows, plan.cut.at_once * config.model.context), each));
+  return text + row("total", m.total(), "");
+}
+
+}  // namespace quern::report
