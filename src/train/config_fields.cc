@@ -55,7 +55,7 @@ TextField recompute() {
             if (parsed) config.train.recompute = *parsed;
             return parsed.has_value();
           },
-          "auto, none, every-layer, sqrt or interval=K with K from 1 to the number of layers"};
+          "auto, none, every-layer, sqrt or interval=K"};
 }
 
 TextField memory() {
@@ -95,10 +95,9 @@ std::vector<Field> make_fields() {
       {"train", "precision",
        "How matrices are stored for products, and activations for backward; fp16 scales the loss.",
        choice<kTrain, &C::Train::precision>(kPrecisions)},
-      {"train", "recompute",
-       "Layers whose activations are dropped and computed again in backward. The result does not depend on it.",
+      {"train", "recompute", "Activations that backward computes again. The result does not depend on it.",
        recompute()},
-      {"train", "memory", "What the run may use at most. The result does not depend on it.", memory()},
+      {"train", "memory", "Memory for the whole run. The result does not depend on it.", memory()},
       {"train", "threads", "0: every core. The result does not depend on it.",
        whole<kTrain, &C::Train::threads>(0, kMostThreads)},
       {"train", "pin", "Each thread stays on one core. For machines that do nothing else.",

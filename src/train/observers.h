@@ -25,6 +25,9 @@ class Observers : public Observer {
   void on_checkpoint(uint64_t step, const std::filesystem::path& path) override {
     for (Observer* observer : observers_) observer->on_checkpoint(step, path);
   }
+  void on_end(const RunEnd& end) override {
+    for (Observer* observer : observers_) observer->on_end(end);
+  }
   void on_warning(const std::string& text) override {
     for (Observer* observer : observers_) observer->on_warning(text);
   }

@@ -83,9 +83,10 @@ class Planner {
     for (size_t teams = whole.teams; teams > 0; --teams) {
       StepCut cut = whole;
       cut.teams = teams;
-      add_all(
-          plans, threads, cut,
-          expected_time(cut, config_.model.context, threads) / expected_time(whole, config_.model.context, threads));
+      // The whole cut is the fastest; fewer teams are only for a limit.
+      const size_t T = config_.model.context;
+      const double ratio = expected_time(cut, T, threads) / expected_time(whole, T, threads);
+      add_all(plans, threads, cut, teams == whole.teams ? 1.0 : std::max(1.05, ratio));
     }
     std::stable_sort(plans.begin(), plans.end(), [](const Plan& a, const Plan& b) {
       return a.time != b.time ? a.time < b.time : a.memory.total() < b.memory.total();

@@ -53,7 +53,7 @@ class Trainer {
   // and the trainer can only be destroyed: go on from a checkpoint.
   StepReport step();
 
-  // The mean loss over the windows, by the same threads and in the same memory as steps.
+  // The mean loss over the windows, by the same threads and in the same memory as steps. Throws as step() does.
   double evaluate(const data::ValidationBatches& windows);
 
   uint64_t steps_done() const { return steps_done_; }

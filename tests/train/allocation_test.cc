@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -58,26 +59,37 @@ TEST(Trainer, AWarmStepAllocatesNothing) {
     const int32_t token = i * i % 61;
     tokens.append({&token, 1});
   }
+  const auto check = [&](const RunConfig& config, const std::string& what) {
+    const data::TrainingBatches batches(
+        {&tokens, 0, tokens.size()},
+        {.seed = 1, .context = 32, .sequences_per_step = static_cast<uint32_t>(2 * config.train.batch)});
+    const Plan plan = make_plan(config, 61);
+    Gpt model(model_config(config, 61), plan.packed);
+    model.initialise(1);
+    Trainer trainer(config, plan, model, batches);
+    for (int i = 0; i < 12; ++i) trainer.step();  // so that every worker had its turn
+    EXPECT_EQ(allocations_of([&] {
+                for (int i = 0; i < 6; ++i) trainer.step();
+              }),
+              0u)
+        << what;
+  };
+  RunConfig config;
+  config.model = {.layers = 3, .heads = 2, .width = 32, .context = 32, .vocabulary = 61, .dropout = 0.1};
+  config.train.accumulation = 2;
   for (const uint64_t threads : {1, 2, 0}) {
     for (const uint64_t batch : {1, 24}) {
-      RunConfig config;
-      config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = 61, .dropout = 0.1};
       config.train.batch = batch;
-      config.train.accumulation = 2;
       config.train.threads = threads;
-      const data::TrainingBatches batches(
-          {&tokens, 0, tokens.size()},
-          {.seed = 1, .context = 32, .sequences_per_step = 2 * static_cast<uint32_t>(batch)});
-      const Plan plan = make_plan(config, 61);
-      Gpt model(model_config(config, 61), plan.packed);
-      model.initialise(1);
-      Trainer trainer(config, plan, model, batches);
-      for (int i = 0; i < 12; ++i) trainer.step();  // so that every worker had its turn
-      EXPECT_EQ(allocations_of([&] {
-                  for (int i = 0; i < 6; ++i) trainer.step();
-                }),
-                0u)
-          << threads << " threads, batch " << batch;
+      check(config, fmt::format("{} threads, batch {}", threads, batch));
+    }
+  }
+  config.train.threads = 2;
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
+    for (const char* recompute : {"none", "every-layer", "sqrt"}) {
+      config.train.precision = precision;
+      config.train.recompute = *parse_recompute(recompute);
+      check(config, fmt::format("{}, {}", precision_name(precision), recompute));
     }
   }
 }

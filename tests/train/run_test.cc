@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "data/batch_source.h"
 #include "data/token_shard_writer.h"
+#include "support/message.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
 
@@ -95,6 +96,34 @@ TEST_F(RunTest, InterruptedAndResumedGivesTheBitsOfNeverInterrupted) {
   stop_ = false;
   EXPECT_TRUE(resume_run(read_config(root_ / "cut"), root_ / "cut", quiet, stop_).finished);
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
+}
+
+// The loss scale and its count of clean steps are part of the checkpoint; without them both would start anew.
+TEST_F(RunTest, InterruptedAndResumedInSixteenBitsGivesTheSameBits) {
+  for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
+    RunConfig config = small_config();
+    config.train.precision = precision;
+    const std::string name(precision_name(precision));
+    const fs::path whole = root_ / name, cut = root_ / ("cut-" + name);
+    Observer quiet;
+    start_run(config, whole, quiet, stop_);
+    StopAfter first(stop_, 3);
+    EXPECT_FALSE(start_run(config, cut, first, stop_).finished);
+    stop_ = false;
+    RunConfig lean = read_config(cut);
+    lean.train.recompute = *parse_recompute("every-layer");
+    EXPECT_TRUE(resume_run(lean, cut, quiet, stop_).finished);
+    EXPECT_EQ(hash_of(cut), hash_of(whole));
+    const auto newest = checkpoint::find_newest_valid(cut / "checkpoints", [](const std::string&) {});
+    EXPECT_EQ(newest->state().loss_scale, precision == Precision::kFp16 ? 65536 : 1);
+    EXPECT_EQ(newest->state().clean_steps, precision == Precision::kFp16 ? 12u : 0u);
+    RunConfig other = read_config(cut);
+    other.train.precision = Precision::kFp32;
+    EXPECT_NE(::quern::test::message_of([&] {
+                resume_run(other, cut, quiet, stop_);
+              }).find("train.precision: expected " + name),
+              std::string::npos);
+  }
 }
 
 // A killed run leaves its last checkpoint; what came after is computed again.

@@ -272,9 +272,11 @@ TEST(TrainerLife, AnExceptionInAnEvaluationReachesTheCaller) {
     const data::TrainingBatches batches = test::batches_of(config, tokens);
     Engine engine(config, batches, kVocabulary);
     engine.steps(1);
-    EXPECT_THROW(engine.trainer.evaluate(bad), Boom);
     EXPECT_GT(engine.trainer.evaluate(good), 0);
-    engine.steps(1);  // the workers that train have not noticed
+    engine.steps(1);
+    EXPECT_THROW(engine.trainer.evaluate(bad), Boom);
+    EXPECT_THROW(engine.steps(1), Boom);  // its workers are gone
+    EXPECT_THROW(engine.trainer.evaluate(good), Boom);
   }
 }
 
