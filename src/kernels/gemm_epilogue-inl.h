@@ -12,9 +12,36 @@
 #include "kernels/convert-inl.h"
 #include "kernels/gelu-inl.h"
 #include "kernels/gemm.h"
+#include "kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
+
+// Rounds n vectors to bf16, stores them, and leaves in x what was stored. As in ToBF16x4, only NaN takes the longer
+// way.
+template <size_t n>
+HWY_INLINE void StoreRoundedBF16(V (&x)[n], Half* HWY_RESTRICT p) {
+  V sum = x[0];
+  Unroll<n - 1>([&](auto v) HWY_ATTR { sum = hn::Add(sum, x[v + 1]); });
+  if (HWY_LIKELY(hn::AllFalse(d, hn::IsNaN(sum)))) {
+    Unroll<n>([&](auto v) HWY_ATTR { x[v] = RoundNumberBF16(x[v]); });
+  } else {
+    Unroll<n>([&](auto v) HWY_ATTR { x[v] = RoundBF16(x[v]); });
+  }
+  const hn::Repartition<uint16_t, D> dfull;
+  const auto halves = [&](V v) HWY_ATTR { return hn::BitCast(dfull, v); };
+  Unroll<n / 2>([&](auto v) HWY_ATTR {  // the upper halves of two vectors make one
+    hn::StoreU(hn::ConcatOdd(dfull, halves(x[2 * v + 1]), halves(x[2 * v])), dfull, p + 2 * v * kN);
+  });
+  if constexpr (n % 2 == 1) {
+    hn::StoreU(hn::LowerHalf(dhalf, hn::ConcatOdd(dfull, halves(x[n - 1]), halves(x[n - 1]))), dhalf, p + (n - 1) * kN);
+  }
+  const V upper = hn::BitCast(d, hn::Set(di, -0x10000));
+  Unroll<n>([&](auto v) HWY_ATTR { x[v] = hn::And(x[v], upper); });
+}
+
+// Rows of a whole tile that are finished at once: 6 vectors (AVX-512) or 4, whose GELUs run side by side.
+constexpr size_t kFinishRows = 2;
 
 constexpr bool HasBias(Epilogue e) {
   return e == Epilogue::kBias || e == Epilogue::kBiasGelu || e == Epilogue::kBiasResidual;
@@ -25,26 +52,29 @@ constexpr bool HasResidual(Epilogue e) { return e == Epilogue::kResidual || e ==
 struct KeepNothing {
   using Element = float;
   static constexpr bool kKeeps = false;
-  static HWY_INLINE V Keep(V y, Element*) { return y; }
+  template <size_t n>
+  static HWY_INLINE void Keep(V (&)[n], Element*) {}
 };
 
-// Stores y as `kType` and returns what was stored, so that C follows from what backward reads.
+// Stores n vectors as `kType` and leaves in y what was stored, so that C follows from what backward reads.
 template <DType kType>
 struct KeepAs {
   using Element = Stored<kType>;
   static constexpr bool kKeeps = true;
-  static HWY_INLINE V Keep(V y, Element* HWY_RESTRICT p) {
-    if constexpr (kType == DType::kF32) {
-      hn::StoreU(y, d, p);
-      return y;
-    } else if constexpr (kType == DType::kBF16) {
-      const VHalf stored = DemoteBF16(y);
-      hn::StoreU(stored, dhalf, p);
-      return PromoteBF16(stored);
+  template <size_t n>
+  static HWY_INLINE void Keep(V (&y)[n], Element* HWY_RESTRICT p) {
+    if constexpr (kType == DType::kBF16) {
+      StoreRoundedBF16(y, p);
     } else {
-      const VHalf stored = DemoteF16(y);
-      hn::StoreU(stored, dhalf, p);
-      return PromoteF16(stored);
+      Unroll<n>([&](auto v) HWY_ATTR {
+        if constexpr (kType == DType::kF32) {
+          hn::StoreU(y[v], d, p + v * kN);
+        } else {
+          const VHalf stored = DemoteF16(y[v]);
+          hn::StoreU(stored, dhalf, p + v * kN);
+          y[v] = PromoteF16(stored);
+        }
+      });
     }
   }
 };
@@ -58,15 +88,23 @@ struct EpilogueRow {
   typename Keeper::Element* kept;
 };
 
-// Finishes the vector at element `at` of a row.
-template <Epilogue kEpilogue, class Keeper>
-HWY_INLINE void FinishVector(const EpilogueRow<Keeper>& row, size_t at) {
-  V x = hn::LoadU(d, row.c + at);
-  if constexpr (HasBias(kEpilogue)) x = hn::Add(x, hn::LoadU(d, row.bias + at));
-  if constexpr (HasResidual(kEpilogue)) x = hn::Add(x, hn::LoadU(d, row.residual + at));
-  if constexpr (Keeper::kKeeps) x = Keeper::Keep(x, row.kept + at);
-  if constexpr (kEpilogue == Epilogue::kBiasGelu) x = Gelu(x);
-  hn::StoreU(x, d, row.c + at);
+// Finishes n vectors at `at` of `kRows` rows that lie `stride` apart.
+template <Epilogue kEpilogue, size_t kRows, size_t n, class Keeper>
+HWY_INLINE void FinishVectors(const EpilogueRow<Keeper>& row, size_t stride, size_t at) {
+  V x[kRows * n];
+  Unroll<kRows>([&](auto r) HWY_ATTR {
+    V y[n];
+    Unroll<n>([&](auto v) HWY_ATTR {
+      const size_t e = at + v * kN;
+      y[v] = hn::LoadU(d, row.c + r * stride + e);
+      if constexpr (HasBias(kEpilogue)) y[v] = hn::Add(y[v], hn::LoadU(d, row.bias + e));
+      if constexpr (HasResidual(kEpilogue)) y[v] = hn::Add(y[v], hn::LoadU(d, row.residual + r * stride + e));
+    });
+    if constexpr (Keeper::kKeeps) Keeper::Keep(y, row.kept + r * stride + at);
+    Unroll<n>([&](auto v) HWY_ATTR { x[r * n + v] = y[v]; });
+  });
+  if constexpr (kEpilogue == Epilogue::kBiasGelu) GeluEach(x);
+  Unroll<kRows * n>([&](auto i) HWY_ATTR { hn::StoreU(x[i], d, row.c + i / n * stride + at + i % n * kN); });
 }
 
 // Finishes n < kN elements at `at` through buffers: nothing past them is touched.
@@ -77,22 +115,33 @@ HWY_INLINE void FinishTail(const EpilogueRow<Keeper>& row, size_t at, size_t n) 
   std::memcpy(c, row.c + at, n * sizeof(float));
   if constexpr (HasBias(kEpilogue)) std::memcpy(bias, row.bias + at, n * sizeof(float));
   if constexpr (HasResidual(kEpilogue)) std::memcpy(residual, row.residual + at, n * sizeof(float));
-  FinishVector<kEpilogue, Keeper>({c, bias, residual, kept}, 0);
+  FinishVectors<kEpilogue, 1, 1, Keeper>({c, bias, residual, kept}, 0, 0);
   std::memcpy(row.c + at, c, n * sizeof(float));
   if constexpr (Keeper::kKeeps) std::memcpy(row.kept + at, kept, n * sizeof(kept[0]));
+}
+
+// Where rows from element (i, j) of C on lie.
+template <Epilogue kEpilogue, class Keeper>
+HWY_INLINE EpilogueRow<Keeper> RowAt(const Gemm& g, size_t i, size_t j) {
+  const size_t start = i * g.c_stride + j;
+  EpilogueRow<Keeper> row{g.c + start, nullptr, nullptr, nullptr};
+  if constexpr (HasBias(kEpilogue)) row.bias = g.bias + j;
+  if constexpr (HasResidual(kEpilogue)) row.residual = g.residual + start;
+  if constexpr (Keeper::kKeeps) row.kept = static_cast<typename Keeper::Element*>(g.kept.data) + start;
+  return row;
 }
 
 // Finishes rows i ... i + rows and columns j ... j + cols of C.
 template <Epilogue kEpilogue, class Keeper>
 void Finish(const Gemm& g, size_t i, size_t rows, size_t j, size_t cols) {
-  for (size_t r = i; r < i + rows; ++r) {
-    const size_t start = r * g.c_stride + j;
-    EpilogueRow<Keeper> row{g.c + start, nullptr, nullptr, nullptr};
-    if constexpr (HasBias(kEpilogue)) row.bias = g.bias + j;
-    if constexpr (HasResidual(kEpilogue)) row.residual = g.residual + start;
-    if constexpr (Keeper::kKeeps) row.kept = static_cast<typename Keeper::Element*>(g.kept.data) + start;
+  size_t r = i;
+  for (; r + kFinishRows <= i + rows && cols == kTileCols; r += kFinishRows) {
+    FinishVectors<kEpilogue, kFinishRows, kTileVecs>(RowAt<kEpilogue, Keeper>(g, r, j), g.c_stride, 0);
+  }
+  for (; r < i + rows; ++r) {
+    const EpilogueRow<Keeper> row = RowAt<kEpilogue, Keeper>(g, r, j);
     size_t at = 0;
-    for (; at + kN <= cols; at += kN) FinishVector<kEpilogue, Keeper>(row, at);
+    for (; at + kN <= cols; at += kN) FinishVectors<kEpilogue, 1, 1>(row, 0, at);
     if (at < cols) FinishTail<kEpilogue, Keeper>(row, at, cols - at);
   }
 }

@@ -29,17 +29,6 @@ enum class ALayout {
   kPanel,  // a[k * a_stride + i]: transposed, or packed
 };
 
-// f(0), f(1), ... f(n - 1) with constants as arguments: indices known before g++ decides where an array of vectors
-// lives. A loop decides too late, and the accumulators end up in memory (half the speed, measured with g++ 12).
-template <class F, size_t... i>
-HWY_INLINE void UnrollOver(F f, std::index_sequence<i...>) {
-  (f(std::integral_constant<size_t, i>()), ...);
-}
-template <size_t n, class F>
-HWY_INLINE void Unroll(F f) {
-  UnrollOver(f, std::make_index_sequence<n>());
-}
-
 // Lines of memory, row by row: `count` of them, from line `first` of a row of `length` lines.
 struct Lines {
   const char* row = nullptr;
@@ -66,9 +55,10 @@ struct TileArgs {
   bool add;                       // the chains start from C instead of 0
   const float* next_c = nullptr;  // C's next tile, to prefetch: only where K >= kLeastDepth
   Lines ahead = {};               // to prefetch after it: at most (K - kLeastDepth) / kStepsPerLine
+  Lines own = {};                 // to prefetch before `ahead`, out of the same number: only where kOwn
 };
 
-template <size_t kRows, size_t kVecs, ALayout kLayout>
+template <size_t kRows, size_t kVecs, ALayout kLayout, bool kOwn = false>
 void Tile(const TileArgs& args) {
   const float* HWY_RESTRICT a = args.a;
   const float* HWY_RESTRICT b = args.b;
@@ -97,12 +87,15 @@ void Tile(const TileArgs& args) {
       for (size_t j = 0; j < kVecs * kN; j += kLineBytes / sizeof(float)) __builtin_prefetch(next + j);
       step(), step(), step(), step();
     }
-    Lines ahead = args.ahead;
-    for (; ahead.count > 0; --ahead.count, k -= kStepsPerLine) {
-      __builtin_prefetch(ahead.row + ahead.first * kLineBytes);
-      if (++ahead.first == ahead.length) ahead.first = 0, ahead.row += ahead.stride;
-      step(), step();
-    }
+    const auto fetch = [&](Lines lines) HWY_ATTR __attribute__((always_inline)) {
+      for (; lines.count > 0; --lines.count, k -= kStepsPerLine) {
+        __builtin_prefetch(lines.row + lines.first * kLineBytes);
+        if (++lines.first == lines.length) lines.first = 0, lines.row += lines.stride;
+        step(), step();
+      }
+    };
+    if constexpr (kOwn) fetch(args.own);
+    fetch(args.ahead);
   }
   for (; k > 0; --k) step();
   Unroll<kRows * kVecs>([&](auto i) HWY_ATTR { hn::StoreU(sum[i], d, c + i / kVecs * c_stride + i % kVecs * kN); });

@@ -234,7 +234,7 @@ TEST(Gemm, HalfPackedOperandGivesTheProductOfTheRounded) {
         Gemm args = problem.args(true);
         Bytes packed(packed_size(size.K, size.N), type), parts(packed_size(size.K, size.N), type);
         pack_b(layout, args.b, size.K, size.N, packed.data(), type);
-        const size_t row = size.K / 3, column = std::min(kPanelColumns, size.N);
+        const size_t row = size.K / 3, column = size.N > kPanelColumns ? kPanelColumns : 0;
         for (const Range rows : {Range{row, size.K}, Range{0, row}}) {
           for (const Range columns : {Range{column, size.N}, Range{0, column}}) {
             pack_b({layout, args.b, size.K, parts.data(), type, rows, columns});
@@ -382,7 +382,7 @@ void expect_kept(Problem& problem, Size size, Epilogue epilogue, DType type, con
     args.epilogue = epilogue;
     args.bias = bias;
     args.kept = {kept.data(), type};
-    const size_t row = blocks ? size.M / 2 : 0, column = blocks ? std::min(kPanelColumns, size.N) : 0;
+    const size_t row = blocks ? size.M / 2 : 0, column = blocks && size.N > kPanelColumns ? kPanelColumns : 0;
     for (const Range rows : {Range{0, row}, Range{row, size.M}}) {
       for (const Range columns : {Range{0, column}, Range{column, size.N}}) {
         gemm(block_of(args, rows, columns), scratch());
@@ -429,6 +429,22 @@ TEST(Gemm, KeptOverflowReachesC) {
       const std::vector<float> c = problem.result();
       EXPECT_GT(std::ranges::count_if(c, [](float value) { return std::isinf(value); }), 10);
       EXPECT_EQ(std::ranges::count_if(c, [](float value) { return std::isnan(value); }), 0);
+    }
+  });
+}
+
+// A NaN takes a way of its own through the rounding; its neighbours must not notice.
+TEST(Gemm, KeptNaNIsNaNInCAndChangesNothingElse) {
+  const Size size{16, 100, 20};
+  Problem problem(Layout::kNN, size);
+  for (size_t i = 0; i < size.M; i += 3) problem.a_values()[i * problem.args().a.stride + i] = std::nanf("");
+  const std::vector<float> bias = test::normal(size.N, 7);
+  test::for_each_target([&](const Target& target) {
+    if (!target.fma) return;
+    for (const DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
+      for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kBias, Epilogue::kBiasGelu}) {
+        expect_kept(problem, size, epilogue, type, problem.twin(false), bias.data());
+      }
     }
   });
 }
