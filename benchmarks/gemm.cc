@@ -1,8 +1,10 @@
-// Every matrix product of the three training presets at 256 rows, and squares, against OpenBLAS on one thread.
+// Every matrix product of the three training presets at 256 rows, and squares, against OpenBLAS on one thread; and the
+// same products with an operand stored as bf16 against fp32.
 #include "kernels/gemm.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -11,24 +13,28 @@
 
 #include "benchmarks/workloads.h"
 #include "core/aligned_buffer.h"
+#include "kernels/convert.h"
 
 namespace quern::bench {
 namespace {
 
+using kernels::DType;
 using kernels::Gemm;
+using kernels::Half;
 using kernels::Layout;
 
 constexpr double kGeomeanBar = 1.0;
 constexpr double kShapeBar = 0.90;
+constexpr double kHalfBar = 0.95;
 
 struct Shape {
   Layout layout;
   size_t M, N, K;
 };
 
-std::string name_of(const Shape& s) {
+std::string name_of(const Shape& s, const char* kind = "") {
   const char* layouts[] = {"nn", "nt", "tn"};
-  return fmt::format("gemm/{}/{}x{}x{}", layouts[static_cast<int>(s.layout)], s.M, s.N, s.K);
+  return fmt::format("gemm/{}{}/{}x{}x{}", kind, layouts[static_cast<int>(s.layout)], s.M, s.N, s.K);
 }
 
 // y = x W with W (in, out): forward, gradient of x, gradient of W.
@@ -45,7 +51,7 @@ void add_output(std::vector<Shape>& shapes, size_t rows, size_t C, size_t V) {
   shapes.push_back({Layout::kTN, V, C, rows});
 }
 
-std::vector<Shape> all_shapes() {
+std::vector<Shape> training_shapes() {
   constexpr size_t kRows = 256;
   std::vector<Shape> shapes;
   for (const auto& [C, V] : {std::pair<size_t, size_t>{128, 96}, {384, 96}, {768, 50304}}) {
@@ -55,6 +61,11 @@ std::vector<Shape> all_shapes() {
     add_linear(shapes, kRows, 4 * C, C);
     add_output(shapes, kRows, C, V);
   }
+  return shapes;
+}
+
+std::vector<Shape> all_shapes() {
+  std::vector<Shape> shapes = training_shapes();
   for (const size_t n : {128, 256, 512, 1024}) {
     for (const Layout layout : {Layout::kNN, Layout::kNT, Layout::kTN}) shapes.push_back({layout, n, n, n});
   }
@@ -119,9 +130,83 @@ class Problem {
   AlignedBuffer<float> scratch_{kernels::kGemmScratch};
 };
 
-}  // namespace
+// What a training step stores as bf16: packed weights, or in A^T B the activations A. The values are bf16 numbers, so
+// that the product has the bits of the fp32 product.
+class HalfProblem {
+ public:
+  explicit HalfProblem(const Shape& shape)
+      : shape_(shape), a_(shape.M * shape.K), c_(shape.M * shape.N), c_half_(shape.M * shape.N) {
+    std::minstd_rand random(1);
+    AlignedBuffer<float> b(shape.K * shape.N);
+    for (float& x : a_.span()) x = static_cast<float>(random() % 257) / 128 - 1.0f;
+    for (float& x : b.span()) x = static_cast<float>(random() % 257) / 128 - 1.0f;
+    if (shape.layout == Layout::kTN) {
+      b_ = std::move(b);
+      a_half_ = AlignedBuffer<Half>(a_.size());
+      kernels::to_bf16(a_.data(), a_half_.data(), a_.size());
+    } else {
+      b_ = AlignedBuffer<float>(kernels::packed_size(shape.K, shape.N));
+      b_half_ = AlignedBuffer<Half>(b_.size());
+      const kernels::Operand whole{b.data(), shape.layout == Layout::kNT ? shape.K : shape.N};
+      kernels::pack_b(shape.layout, whole, shape.K, shape.N, b_.data());
+      kernels::pack_b(shape.layout, whole, shape.K, shape.N, b_half_.data(), DType::kBF16);
+    }
+  }
 
-void bench_gemm(Context& context) {
+  void wide() {
+    Gemm gemm = common(c_);
+    gemm.a.data = a_.data();
+    if (shape_.layout != Layout::kTN) gemm.packed_b = b_.data();
+    kernels::gemm(gemm, scratch_.span());
+  }
+  void half() {
+    Gemm gemm = common(c_half_);
+    gemm.a.data = a_.data();
+    if (shape_.layout == Layout::kTN) {
+      gemm.a = {a_half_.data(), gemm.a.stride, DType::kBF16};
+    } else {
+      gemm.packed_b = b_half_.data();
+      gemm.packed_type = DType::kBF16;
+    }
+    kernels::gemm(gemm, scratch_.span());
+  }
+  bool same() const { return std::memcmp(c_.data(), c_half_.data(), c_.size() * sizeof(float)) == 0; }
+  double gflop() const {
+    return 2e-9 * static_cast<double>(shape_.M) * static_cast<double>(shape_.N) * static_cast<double>(shape_.K);
+  }
+
+ private:
+  Gemm common(AlignedBuffer<float>& c) {
+    return {.layout = shape_.layout,
+            .M = shape_.M,
+            .N = shape_.N,
+            .K = shape_.K,
+            .a = {nullptr, shape_.layout == Layout::kTN ? shape_.M : shape_.K},
+            .b = {shape_.layout == Layout::kTN ? b_.data() : nullptr, shape_.N},
+            .c = c.data(),
+            .c_stride = shape_.N};
+  }
+
+  Shape shape_;
+  AlignedBuffer<float> a_, b_, c_, c_half_;  // b_ packed, except for A^T B
+  AlignedBuffer<Half> a_half_, b_half_;
+  AlignedBuffer<float> scratch_{kernels::kGemmScratch};
+};
+
+void bench_half(Context& context) {
+  for (const Shape& shape : training_shapes()) {
+    const std::string name = name_of(shape, "bf16/");
+    if (!context.wants(name)) continue;
+    HalfProblem problem(shape);
+    problem.wide();
+    problem.half();
+    if (!problem.same()) context.wrong_answer(name, "other bits than fp32");
+    const std::vector<double> seconds = best_times(context, {[&] { problem.half(); }, [&] { problem.wide(); }}, 0.3, 7);
+    context.add(name, problem.gflop() / seconds[0], "GFLOPS", "fp32", problem.gflop() / seconds[1], kHalfBar);
+  }
+}
+
+void bench_wide(Context& context) {
   double log_ours = 0, log_theirs = 0, log_peak = 0;
   size_t count = 0;
   for (const Shape& shape : all_shapes()) {
@@ -152,6 +237,13 @@ void bench_gemm(Context& context) {
   if (context.peers() != nullptr) {
     context.add("gemm/geomean", mean(log_ours), "GFLOPS", "openblas", mean(log_theirs), kGeomeanBar);
   }
+}
+
+}  // namespace
+
+void bench_gemm(Context& context) {
+  bench_wide(context);
+  bench_half(context);
 }
 
 }  // namespace quern::bench
