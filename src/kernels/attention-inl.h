@@ -36,6 +36,7 @@ struct ConstRows {
   ConstRows(const Rows& rows) : data(rows.data), stride(rows.stride) {}
   const float* row(size_t i) const { return data + i * stride; }
   ConstRows from(size_t i) const { return {row(i), stride}; }
+  ConstRows column(size_t k) const { return {data + k, stride}; }
 };
 
 HWY_INLINE float ScoreScale(size_t head_dim) {
@@ -59,33 +60,94 @@ struct Block {
   }
 };
 
+// What later steps will read or write, for the tiles to prefetch line by line while they compute (see tile-inl.h). A
+// head's rows are short pieces of long ones, which the hardware does not foresee. Prefetching as many lines between the
+// tiles gained nothing. Figures are in decisions/0008.
+class Ahead {
+ public:
+  // The whole lines of `rows` rows. None of a small matrix, which the tiles' other work hides or which is in L2 already
+  // (2 to 4 % slower in L2 at T = 128 with heads of 32), and none of a large one, whose lines would not stay in L2
+  // until they are needed and cost little beside T^2 products (backward at T = 1,024 was 1.5 % slower on AVX2).
+  void add(ConstRows matrix, size_t rows, size_t cols) {
+    const size_t length = cols / kLine;
+    if (length == 0 || rows * cols < kSmallest || rows * cols > kLargest) return;
+    const char* first = reinterpret_cast<const char*>(matrix.data);
+    pieces_[size_++] = {first, matrix.stride * sizeof(float), length, 0, rows * length};
+  }
+
+  // As many lines as a tile of depth K has time for.
+  HWY_INLINE Lines take(size_t K) {
+    if (at_ == size_ || K <= kLeastDepth) return {};
+    Lines& piece = pieces_[at_];
+    Lines taken = piece;
+    taken.count = std::min(piece.count, (K - kLeastDepth) / kStepsPerLine);
+    piece.count -= taken.count;
+    piece.first += taken.count;
+    for (; piece.first >= piece.length; piece.first -= piece.length) piece.row += piece.stride;
+    if (piece.count == 0) ++at_;
+    return taken;
+  }
+
+ private:
+  static constexpr size_t kSmallest = 32 * 1024 / sizeof(float), kLargest = 64 * 1024 / sizeof(float);
+  static constexpr size_t kMost = 8;  // backward: dk, dv, dq, and out, dout, q, k, v of the next head
+  Lines pieces_[kMost];
+  size_t size_ = 0, at_ = 0;
+};
+
+// C (M, N) = or += A (M, K) B (K, N) by tiles, for blocks that fit the caches. B's rows must be readable, and C's
+// writable, up to N rounded up to a whole vector. Columns are shared evenly: 4 vectors are 2 + 2, because the one
+// vector of 3 + 1 would need a load for every multiply-add.
+template <ALayout kLayout>
+HWY_INLINE void MultiplyBlock(size_t M, size_t N, TileArgs args, Ahead& ahead) {
+  const float* a = args.a;
+  float* c = args.c;
+  size_t vecs = (N + kN - 1) / kN;
+  for (size_t tiles = (vecs + kTileVecs - 1) / kTileVecs; tiles > 0; --tiles) {
+    const size_t part = (vecs + tiles - 1) / tiles;
+    for (size_t i = 0; i < M; i += kTileRows) {
+      args.a = a + i * (kLayout == ALayout::kRows ? args.a_stride : 1);
+      args.c = c + i * args.c_stride;
+      args.ahead = ahead.take(args.K);
+      args.next_c = args.ahead.count > 0 ? args.c : nullptr;
+      TileFor<kLayout>(std::min(M - i, kTileRows), part)(args);
+    }
+    vecs -= part;
+    args.b += part * kN;
+    c += part * kN;
+  }
+}
+
 // s (queries, keys) = a (queries, K) b (K, keys), where seen by some row of a tile; the rest is not touched.
-HWY_INLINE void MultiplyScores(const Block& block, size_t K, ConstRows a, ConstRows b, Rows s) {
+HWY_INLINE void MultiplyScores(const Block& block, size_t K, ConstRows a, ConstRows b, Rows s, Ahead& ahead) {
   for (size_t i = 0; i < block.queries; i += kTileRows) {
     const size_t rows = std::min(kTileRows, block.queries - i);
     const size_t keys = block.seen_before(i + rows);
-    MultiplyBlock<ALayout::kRows>(rows, keys, {K, a.row(i), a.stride, b.data, b.stride, s.row(i), s.stride, false});
+    MultiplyBlock<ALayout::kRows>(rows, keys, {K, a.row(i), a.stride, b.data, b.stride, s.row(i), s.stride, false},
+                                  ahead);
   }
 }
 
 // c (queries, N) = or += s (queries, keys) b (keys, N). s must be 0 where a row does not see a key that another row of
 // its tile sees: for finite b, adding 0 * b changes no bit but the sign of a zero, which CopyOut takes away.
-HWY_INLINE void MultiplyByRows(const Block& block, size_t N, Rows s, ConstRows b, Rows c, bool add) {
+HWY_INLINE void MultiplyByRows(const Block& block, size_t N, Rows s, ConstRows b, Rows c, bool add, Ahead& ahead) {
   for (size_t i = 0; i < block.queries; i += kTileRows) {
     const size_t rows = std::min(kTileRows, block.queries - i);
     const size_t keys = block.seen_before(i + rows);
     if (keys == 0) continue;  // the first rows may see none of the block's keys
-    MultiplyBlock<ALayout::kRows>(rows, N, {keys, s.row(i), s.stride, b.data, b.stride, c.row(i), c.stride, add});
+    MultiplyBlock<ALayout::kRows>(rows, N, {keys, s.row(i), s.stride, b.data, b.stride, c.row(i), c.stride, add},
+                                  ahead);
   }
 }
 
 // c (keys, N) = or += s^T (keys, queries) b (queries, N), with zeros in s as above.
-HWY_INLINE void MultiplyByColumns(const Block& block, size_t N, Rows s, ConstRows b, Rows c, bool add) {
+HWY_INLINE void MultiplyByColumns(const Block& block, size_t N, Rows s, ConstRows b, Rows c, bool add, Ahead& ahead) {
   for (size_t j = 0; j < block.keys; j += kTileRows) {
     const size_t rows = std::min(kTileRows, block.keys - j);
     const size_t first = block.first_row_of(j);
     MultiplyBlock<ALayout::kPanel>(
-        rows, N, {block.queries - first, s.row(first) + j, s.stride, b.row(first), b.stride, c.row(j), c.stride, add});
+        rows, N, {block.queries - first, s.row(first) + j, s.stride, b.row(first), b.stride, c.row(j), c.stride, add},
+        ahead);
   }
 }
 

@@ -81,21 +81,22 @@ void GradientRows(const AttentionShape& shape, const Head& head, const BackwardS
 
 // Adds one block's part to the gradients; k is the rows of its keys.
 void BackwardBlock(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, ConstRows k,
-                   const Block& block) {
+                   const Block& block, Ahead& ahead) {
   const size_t D = shape.head_dim, width = scratch.width;
   const Rows p = {scratch.p, BackwardScratch::kStride}, ds = {scratch.ds, BackwardScratch::kStride};
   const ConstRows q = head.q.from(block.query), dout = head.dout.from(block.query);
 
-  MultiplyScores(block, D, q, {scratch.keys_transposed, BackwardScratch::kKeys}, p);
-  MultiplyScores(block, D, dout, {scratch.values_transposed, BackwardScratch::kKeys}, ds);
+  MultiplyScores(block, D, q, {scratch.keys_transposed, BackwardScratch::kKeys}, p, ahead);
+  MultiplyScores(block, D, dout, {scratch.values_transposed, BackwardScratch::kKeys}, ds, ahead);
   GradientRows(shape, head, scratch, block);
   const bool first_queries = block.query == block.key;
-  MultiplyByColumns(block, D, p, dout, {scratch.dvalues, width}, !first_queries);
-  MultiplyByColumns(block, D, ds, q, {scratch.dkeys, width}, !first_queries);
-  MultiplyByRows(block, D, ds, k, {scratch.dqueries + block.query * width, width}, block.key > 0);
+  MultiplyByColumns(block, D, p, dout, {scratch.dvalues, width}, !first_queries, ahead);
+  MultiplyByColumns(block, D, ds, q, {scratch.dkeys, width}, !first_queries, ahead);
+  MultiplyByRows(block, D, ds, k, {scratch.dqueries + block.query * width, width}, block.key > 0, ahead);
 }
 
-void BackwardKeys(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, size_t key) {
+void BackwardKeys(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, size_t key,
+                  Ahead& ahead) {
   const size_t D = shape.head_dim, width = scratch.width;
   const size_t keys = std::min(BackwardScratch::kKeys, shape.T - key);
   const ConstRows k = Padded(head.k.from(key), keys, D, {scratch.keys, width});
@@ -103,7 +104,7 @@ void BackwardKeys(const AttentionShape& shape, const Head& head, const BackwardS
   CopyTransposed(head.v.from(key), keys, D, {scratch.values_transposed, BackwardScratch::kKeys});
   for (size_t query = key; query < shape.T; query += BackwardScratch::kQueries) {
     const size_t queries = std::min(BackwardScratch::kQueries, shape.T - query);
-    BackwardBlock(shape, head, scratch, k, {query, queries, key, keys});
+    BackwardBlock(shape, head, scratch, k, {query, queries, key, keys}, ahead);
   }
   for (size_t j = 0; j < keys; ++j) {
     CopyOut(scratch.dkeys + j * width, D, 1.0f, head.dk.row(key + j));
@@ -111,12 +112,17 @@ void BackwardKeys(const AttentionShape& shape, const Head& head, const BackwardS
   }
 }
 
-void BackwardHead(const AttentionShape& shape, Head head, const BackwardScratch& scratch) {
+void BackwardHead(const AttentionShape& shape, Head head, const BackwardScratch& scratch, bool last) {
   const size_t T = shape.T, D = shape.head_dim, width = scratch.width;
+  Ahead ahead;
+  for (const Rows& rows : {head.dk, head.dv, head.dq}) ahead.add(rows, T, D);
+  if (!last) {
+    for (const ConstRows& rows : {head.out, head.dout, head.q, head.k, head.v}) ahead.add(rows.column(D), T, D);
+  }
   head.q = Padded(head.q, T, D, {scratch.queries, width});
   head.dout = Padded(head.dout, T, D, {scratch.dout, width});
   for (size_t i = 0; i < T; ++i) scratch.delta[i] = Dot(head.dout.row(i), head.out.row(i), D);
-  for (size_t key = 0; key < T; key += BackwardScratch::kKeys) BackwardKeys(shape, head, scratch, key);
+  for (size_t key = 0; key < T; key += BackwardScratch::kKeys) BackwardKeys(shape, head, scratch, key, ahead);
   for (size_t i = 0; i < T; ++i) CopyOut(scratch.dqueries + i * width, D, 1.0f, head.dq.row(i));
 }
 
@@ -145,7 +151,7 @@ void AttentionBackward(const AttentionShape& shape, const float* qkv, const floa
                   h,
                   ScoreScale(D),
                   dropout.rate > 0.0f ? &mask : nullptr},
-                 scratch);
+                 scratch, h + 1 == last_head);
   }
 }
 

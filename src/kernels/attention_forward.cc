@@ -45,7 +45,8 @@ void SoftmaxRows(const AttentionShape& shape, const Head& head, const ForwardScr
   }
 }
 
-void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch, size_t query) {
+void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch, size_t query,
+                  Ahead& ahead) {
   const size_t D = shape.head_dim;
   const size_t queries = std::min(ForwardScratch::kQueries, shape.T - query);
   const size_t keys = query + queries;
@@ -57,16 +58,23 @@ void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardSc
 
   for (size_t key = 0; key < keys; key += ForwardScratch::kKeys) {
     MultiplyScores(block_at(key), D, head.q.from(query), {scratch.keys + key * D, ForwardScratch::kKeys},
-                   scores_at(key));
+                   scores_at(key), ahead);
   }
   SoftmaxRows(shape, head, scratch, query, queries);
   for (size_t key = 0; key < keys; key += ForwardScratch::kKeys) {
-    MultiplyByRows(block_at(key), D, scores_at(key), head.v.from(key), out, key > 0);
+    MultiplyByRows(block_at(key), D, scores_at(key), head.v.from(key), out, key > 0, ahead);
   }
   for (size_t i = 0; i < queries; ++i) CopyOut(out.row(i), D, 1.0f / scratch.sum[i], head.out.row(query + i));
 }
 
-void ForwardHead(const AttentionShape& shape, Head head, const ForwardScratch& scratch) {
+void ForwardHead(const AttentionShape& shape, Head head, const ForwardScratch& scratch, bool last) {
+  Ahead ahead;
+  ahead.add(head.out, shape.T, shape.head_dim);
+  if (!last) {
+    for (const ConstRows& rows : {head.k, head.v, head.q}) {
+      ahead.add(rows.column(shape.head_dim), shape.T, shape.head_dim);
+    }
+  }
   for (size_t key = 0; key < shape.T; key += ForwardScratch::kKeys) {
     const size_t keys = std::min(ForwardScratch::kKeys, shape.T - key);
     CopyTransposed(head.k.from(key), keys, shape.head_dim,
@@ -74,7 +82,7 @@ void ForwardHead(const AttentionShape& shape, Head head, const ForwardScratch& s
   }
   head.v = Padded(head.v, shape.T, shape.head_dim, {scratch.values, scratch.width});
   for (size_t query = 0; query < shape.T; query += ForwardScratch::kQueries) {
-    ForwardBlock(shape, head, scratch, query);
+    ForwardBlock(shape, head, scratch, query, ahead);
   }
 }
 
@@ -97,7 +105,7 @@ void AttentionForward(const AttentionShape& shape, const float* qkv, float* out,
                  h,
                  ScoreScale(D),
                  dropout.rate > 0.0f ? &mask : nullptr},
-                scratch);
+                scratch, h + 1 == last_head);
   }
 }
 

@@ -115,27 +115,6 @@ HWY_INLINE TileFunction TileFor(size_t rows, size_t vecs) {
   return PickTile<kLayout>((rows - 1) * kTileVecs + vecs - 1, std::make_index_sequence<kTileRows * kTileVecs>());
 }
 
-// C (M, N) = or += A (M, K) B (K, N) by tiles, for blocks that fit the caches. B's rows must be readable, and C's
-// writable, up to N rounded up to a whole vector. Columns are shared evenly: 4 vectors are 2 + 2, because the one
-// vector of 3 + 1 would need a load for every multiply-add.
-template <ALayout kLayout>
-HWY_INLINE void MultiplyBlock(size_t M, size_t N, TileArgs args) {
-  const float* a = args.a;
-  float* c = args.c;
-  size_t vecs = (N + kN - 1) / kN;
-  for (size_t tiles = (vecs + kTileVecs - 1) / kTileVecs; tiles > 0; --tiles) {
-    const size_t part = (vecs + tiles - 1) / tiles;
-    for (size_t i = 0; i < M; i += kTileRows) {
-      args.a = a + i * (kLayout == ALayout::kRows ? args.a_stride : 1);
-      args.c = c + i * args.c_stride;
-      TileFor<kLayout>(std::min(M - i, kTileRows), part)(args);
-    }
-    vecs -= part;
-    args.b += part * kN;
-    c += part * kN;
-  }
-}
-
 }  // namespace quern::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
