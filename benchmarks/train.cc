@@ -143,7 +143,7 @@ void compare_with_plain(Context& context, const TrainWorkload& workload, Run& ou
   Run plain(config, bars_of(workload.preset).vocabulary, tokens);
   plain.steps(2);
   Best best_plain;
-  for (size_t round = 0; round < (context.quick() ? 1 : 5); ++round) {
+  for (size_t round = 0; round < (context.quick() ? 1 : workload.rounds); ++round) {
     best_ours.round(ours, steps);
     best_plain.round(plain, steps);
   }
@@ -166,7 +166,7 @@ void compare_with_other_threads(Context& context, const TrainWorkload& workload,
   one.steps(2);
   meeting.steps(2);
   Best best_one, best_meeting;
-  for (size_t round = 0; round < (context.quick() ? 1 : 5); ++round) {
+  for (size_t round = 0; round < (context.quick() ? 1 : workload.rounds); ++round) {
     best_ours.round(ours, steps);
     best_one.round(one, steps);
     best_meeting.round(meeting, steps);

@@ -13,6 +13,7 @@ namespace quern::bench {
 struct TrainWorkload {
   std::string preset = "tiny";
   uint64_t steps = 0;                 // of a timed round; 0: about a second's
+  size_t rounds = 5;                  // timed, of which the best counts
   uint64_t batch = 0;                 // sequences of a step; 0: the preset's
   uint64_t context = 0;               // their length; 0: the preset's
   std::vector<std::string> settings;  // of the config, as "model.layers=24"

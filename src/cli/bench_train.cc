@@ -67,6 +67,10 @@ CLI::App* add_train_bench(CLI::App& bench, TrainBenchOptions& options) {
   train->add_option("--steps", options.workload.steps, "Steps of a timed round; 0: about a second's")
       ->type_name("N")
       ->capture_default_str();
+  train->add_option("--rounds", options.workload.rounds, "Timed rounds; the best counts")
+      ->check(CLI::Range(size_t{1}, size_t{1000}).description(""))
+      ->type_name("N")
+      ->capture_default_str();
   train->add_option("--batch", options.workload.batch, "Sequences of a step; 0: the preset's")
       ->type_name("N")
       ->capture_default_str();

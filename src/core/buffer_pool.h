@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "core/aligned_buffer.h"
@@ -30,6 +31,13 @@ class PooledBuffer {
   size_t size() const noexcept { return size_; }
   std::span<float> span() noexcept { return {buffer_.data(), size_}; }
   std::span<const float> span() const noexcept { return {buffer_.data(), size_}; }
+
+  // The same bytes as other plain numbers, as many as fit whole; what they are until written is not defined.
+  template <typename T>
+  std::span<T> as() noexcept {
+    static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= kAlignment);
+    return {reinterpret_cast<T*>(buffer_.data()), size_ * sizeof(float) / sizeof(T)};
+  }
 
  private:
   friend class BufferPool;

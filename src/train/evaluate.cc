@@ -26,33 +26,30 @@ uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tok
 }  // namespace
 
 LossTasks::LossTasks(const Gpt& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
-                     const data::Tokenizer* tokenizer)
+                     const data::Tokenizer* tokenizer, BufferPool& pool)
     : model_(model),
       windows_(windows),
       tokenizer_(tokenizer),
       T_(model.config().context),
       at_once_(at_once),
       count_((windows.windows() + at_once - 1) / at_once),
-      losses_(windows.windows()),
-      bytes_(count_),
-      tokens_(teams) {
-  for (Tokens& tokens : tokens_) {
-    tokens.inputs.resize(at_once * T_);
-    tokens.targets.resize(at_once * T_);
-  }
-}
+      rented_losses_(pool.rent(2 * windows.windows())),
+      rented_bytes_(pool.rent(2 * count_, Fill::kZero)),
+      rented_tokens_(pool.rent(2 * teams * at_once * T_)),
+      losses_(rented_losses_.as<double>()),
+      bytes_(rented_bytes_.as<uint64_t>()),
+      tokens_(rented_tokens_.as<int32_t>()) {}
 
 void LossTasks::run(uint32_t task, size_t team, Workspace& work, const Member& member) {
-  Tokens& tokens = tokens_[team];
   const uint64_t first = task * at_once_;
   const size_t n = std::min<uint64_t>(at_once_, windows_.windows() - first);
-  if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), tokens.inputs.data(), tokens.targets.data());
+  int32_t *inputs = tokens_.data() + 2 * team * at_once_ * T_, *targets = inputs + at_once_ * T_;
+  if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), inputs, targets);
   member.meet();
-  model_.loss({.tokens = tokens.inputs.data(), .targets = tokens.targets.data(), .sequences = n, .T = T_}, work,
-              member);
+  model_.loss({.tokens = inputs, .targets = targets, .sequences = n, .T = T_}, work, member);
   if (!member.leads()) return;
   for (size_t s = 0; s < n; ++s) losses_[first + s] = work.loss_of_sequence(s, T_);
-  if (tokenizer_ != nullptr) bytes_[task] = bytes_of(*tokenizer_, std::span(tokens.targets).first(n * T_));
+  if (tokenizer_ != nullptr) bytes_[task] = bytes_of(*tokenizer_, {targets, n * T_});
 }
 
 Evaluation LossTasks::result() const {
@@ -75,7 +72,8 @@ std::optional<double> Evaluation::bits_per_byte() const {
 Evaluation evaluate(const Gpt& model, const data::ValidationBatches& windows, size_t threads,
                     const data::Tokenizer* tokenizer) {
   const StepCut cut = cut_step(windows.windows(), model.config().context, threads);
-  LossTasks tasks(model, windows, cut.at_once, cut.teams, tokenizer);
+  BufferPool pool;
+  LossTasks tasks(model, windows, cut.at_once, cut.teams, tokenizer, pool);
   std::deque<Workspace> work;
   for (size_t team = 0; team < cut.teams; ++team) {
     work.emplace_back(model.config(),

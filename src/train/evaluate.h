@@ -4,8 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
+#include <span>
 
+#include "core/buffer_pool.h"
 #include "data/batch_source.h"
 #include "data/tokenizer.h"
 #include "nn/gpt.h"
@@ -25,10 +26,10 @@ struct Evaluation {
 // so that the result depends on nothing else.
 class LossTasks {
  public:
-  // `at_once` windows a task, at most as many as the teams' workspaces take. The arguments must outlive this;
-  // `tokenizer` may be null.
+  // `at_once` windows a task, at most as many as the teams' workspaces take. Memory is rented from `pool`, for sizes
+  // vary with the windows. The arguments must outlive this; `tokenizer` may be null.
   LossTasks(const Gpt& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
-            const data::Tokenizer* tokenizer);
+            const data::Tokenizer* tokenizer, BufferPool& pool);
 
   size_t count() const { return count_; }
   // By every member of the team.
@@ -37,17 +38,14 @@ class LossTasks {
   Evaluation result() const;
 
  private:
-  struct Tokens {
-    std::vector<int32_t> inputs, targets;
-  };
-
   const Gpt& model_;
   const data::ValidationBatches& windows_;
   const data::Tokenizer* tokenizer_;
   size_t T_, at_once_, count_;
-  std::vector<double> losses_;   // one a window
-  std::vector<uint64_t> bytes_;  // one a task: of its text
-  std::vector<Tokens> tokens_;   // one a team
+  PooledBuffer rented_losses_, rented_bytes_, rented_tokens_;
+  std::span<double> losses_;   // one a window
+  std::span<uint64_t> bytes_;  // one a task: of its text
+  std::span<int32_t> tokens_;  // inputs and targets of a task, for every team
 };
 
 // Over all windows by this many threads of its own; the result does not depend on how many. `tokenizer` may be null.

@@ -185,14 +185,16 @@ void Trainer::submit_to_every_team(TaskKind kind, size_t pieces) {
 
 double Trainer::evaluate(const data::ValidationBatches& windows) {
   workers_->rethrow();
-  evaluation_ = std::make_unique<LossTasks>(model_, windows, plan_.cut.at_once, workers_->teams(), nullptr);
+  evaluation_.emplace(model_, windows, plan_.cut.at_once, workers_->teams(), nullptr, pool_);
   const uint32_t finished = finished_.value();
   const auto tasks = static_cast<uint32_t>(evaluation_->count());
   remaining_.store(tasks, std::memory_order_relaxed);  // made visible by the queue
   for (uint32_t i = 0; i < tasks; ++i) workers_->submit({.kind = TaskKind::kLoss, .index = i});
   finished_.await_change(finished);
   workers_->rethrow();
-  return evaluation_->result().loss;
+  const double loss = evaluation_->result().loss;
+  evaluation_.reset();
+  return loss;
 }
 
 void Trainer::resume_after(uint64_t steps) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "data/batch_source.h"
@@ -89,7 +90,8 @@ class Trainer {
   uint64_t steps_done_ = 0;
   uint32_t turns_done_ = 0;
   UpdateReport update_;
-  std::unique_ptr<LossTasks> evaluation_;  // while there is one
+  BufferPool pool_;                      // for evaluations
+  std::optional<LossTasks> evaluation_;  // while there is one
   double rate_ = 0;
   WorkerTimes times_;
 

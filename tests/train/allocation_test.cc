@@ -73,6 +73,9 @@ TEST(Trainer, AWarmStepAllocatesNothing) {
               }),
               0u)
         << what;
+    const data::ValidationBatches windows({&tokens, 0, tokens.size()}, 32, 40);
+    trainer.evaluate(windows);  // the pool is filled
+    EXPECT_EQ(allocations_of([&] { trainer.evaluate(windows); }), 0u) << "evaluation, " << what;
   };
   RunConfig config;
   config.model = {.layers = 3, .heads = 2, .width = 32, .context = 32, .vocabulary = 61, .dropout = 0.1};
