@@ -35,6 +35,7 @@ size_t piece_length(std::string_view text, size_t wanted) {
   for (size_t at = wanted; at < limit; ++at) {
     if (is_cut(text, at)) return at;
   }
+  if (limit == text.size()) return limit;
   for (size_t at = wanted; at < limit; ++at) {
     if (text[at] == ' ' || text[at] == '\n') return at;
   }

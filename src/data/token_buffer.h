@@ -31,7 +31,8 @@ class TokenBuffer : public TokenStream {
   // tokens here. A piece ends between a visible character and a space or line break. GPT-2's pre-tokenisation
   // always cuts there (no pattern of it continues from a visible character into white space, and its look-ahead is
   // asked after white space only), and so does a byte or character tokenizer: the tokens are those of the whole text.
-  // A text without such a place within a further megabyte is cut before a space, line break or UTF-8 character.
+  // The end of the text is such a place. Where there is none within a further megabyte, the text is cut before a space,
+  // line break or UTF-8 character.
   void append_text(std::string_view text, const Encode& encode);
 
   uint64_t memory_bytes() const { return chunks_.size() * kChunkTokens * width_; }

@@ -77,13 +77,14 @@ TEST(TokenBuffer, TokenisesATextInPiecesThatJoinToTheWhole) {
 TEST(PieceLength, CutsBetweenAVisibleCharacterAndASpace) {
   EXPECT_EQ(piece_length("abc", 3), 3u);
   EXPECT_EQ(piece_length("abc def ghi", 2), 3u);
-  EXPECT_EQ(piece_length("ab  c d", 3), 5u);                   // not inside the two spaces
-  EXPECT_EQ(piece_length("\xC3\xA9t\xC3\xA9 la", 4), 5u);      // after a letter beyond ASCII
-  EXPECT_EQ(piece_length("abcd\xC2\xA0 e f", 5), 8u);          // not after a no-break space
-  EXPECT_EQ(piece_length("\xE3\x80\x82 e f", 3), 3u);          // after a full stop of Chinese
-  EXPECT_EQ(piece_length("\xE3\x80\x80 e f", 3), 5u);          // not after a space of Chinese
-  EXPECT_EQ(piece_length("a\n\n\n\nb", 2), 2u);                // no such place: before a line break
-  EXPECT_EQ(piece_length("\xC3\xA9\xC3\xA9\xC3\xA9", 3), 4u);  // no space at all: not inside a character
+  EXPECT_EQ(piece_length("ab  c d", 3), 5u);                           // not inside the two spaces
+  EXPECT_EQ(piece_length("\xC3\xA9t\xC3\xA9 la", 4), 5u);              // after a letter beyond ASCII
+  EXPECT_EQ(piece_length("abcd\xC2\xA0 e f", 5), 8u);                  // not after a no-break space
+  EXPECT_EQ(piece_length("\xE3\x80\x82 e f", 3), 3u);                  // after a full stop of Chinese
+  EXPECT_EQ(piece_length("\xE3\x80\x80 e f", 3), 5u);                  // not after a space of Chinese
+  EXPECT_EQ(piece_length("a\n\n\n\nb", 2), 2u);                        // no such place: before a line break
+  EXPECT_EQ(piece_length("abc def", 5), 7u);                           // the end is such a place
+  EXPECT_EQ(piece_length("\xC3\xA9\xC3\xA9\xC3\xA9\xC3\xA9", 3), 4u);  // no space at all: not inside a character
 }
 
 // Text of any bytes is cut into pieces that are not empty and no longer than twice what was asked for.
