@@ -1,51 +1,18 @@
 #include "core/mapped_file.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
 #include <utility>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 
 namespace quern {
-namespace {
-
-// A file descriptor that is closed at the end of the scope; a mapping outlives it.
-class Descriptor {
- public:
-  // Without O_NONBLOCK the opening of a named pipe would wait for a writer before we could say that it is no file.
-  explicit Descriptor(const std::filesystem::path& path)
-      : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (fd_ < 0) throw Error("[files] {}: cannot open: {}", path.string(), std::generic_category().message(errno));
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { ::close(fd_); }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-size_t regular_file_size(const Descriptor& file, const std::filesystem::path& path) {
-  struct stat status = {};
-  if (::fstat(file.get(), &status) != 0) {
-    throw Error("[files] {}: cannot read: {}", path.string(), std::generic_category().message(errno));
-  }
-  if (S_ISDIR(status.st_mode)) throw Error("[files] {}: expected a file, found a folder", path.string());
-  if (!S_ISREG(status.st_mode)) throw Error("[files] {}: expected a regular file", path.string());
-  return static_cast<size_t>(status.st_size);
-}
-
-}  // namespace
-
 MappedFile::MappedFile(std::filesystem::path path, EmptyFile empty) : path_(std::move(path)) {
   const Descriptor file(path_);
-  const size_t size = regular_file_size(file, path_);
+  const auto size = static_cast<size_t>(regular_file_status(file, path_).st_size);
   if (size == 0) {  // mmap refuses a length of zero
     if (empty == EmptyFile::kRefused) throw Error("[files] {}: the file is empty", path_.string());
     return;
