@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
+#include <string>
 #include <vector>
 
 namespace quern::data {
@@ -10,6 +12,9 @@ namespace {
 
 constexpr uint64_t kPiece = 1024;
 constexpr uint64_t kPieces = 4096;
+constexpr uint64_t kPieceBytes = kPiece * sizeof(int32_t);
+constexpr uint64_t kWholeBytes = kFingerprintWhole * sizeof(int32_t);
+constexpr uint64_t kReadBytes = 256 * kPieceBytes;
 
 // FNV-1a by words in eight lanes, because one lane would wait for its multiplication at every token.
 class Hash {
@@ -22,6 +27,14 @@ class Hash {
     }
     for (size_t lane = 0; i + lane < count; ++lane) mix(lane, tokens[i + lane]);
   }
+
+  // The end of the bytes that does not fill a token is filled up with zeros.
+  void add(std::string_view bytes) {
+    tokens_.assign((bytes.size() + sizeof(int32_t) - 1) / sizeof(int32_t), 0);
+    std::memcpy(tokens_.data(), bytes.data(), bytes.size());
+    add(tokens_.data(), tokens_.size());
+  }
+  void add(uint64_t number) { add(std::string_view(reinterpret_cast<const char*>(&number), sizeof(number))); }
 
   uint64_t finish() const {
     uint64_t hash = 0;
@@ -43,6 +56,7 @@ class Hash {
     return h ^ (h >> 33);
   }
 
+  std::vector<int32_t> tokens_;
   std::array<uint64_t, kLanes> lanes_ = {1, 2, 3, 4, 5, 6, 7, 8};
 };
 
@@ -61,6 +75,29 @@ Fingerprint fingerprint(const TokenStream& stream) {
   } else {
     const uint64_t last = size - kPiece;
     for (uint64_t i = 0; i <= kPieces; ++i) add(last / kPieces * i + last % kPieces * i / kPieces, kPiece);
+  }
+  return {size, hash.finish()};
+}
+
+Fingerprint fingerprint(const TextSources& sources, std::string_view tokenizer) {
+  uint64_t size = 0;
+  Hash hash;
+  hash.add(tokenizer);
+  for (const std::shared_ptr<const TextSource>& source : sources) {
+    hash.add(source->size());
+    size += source->size();
+  }
+  // Of each source so many bytes at such a distance; evenly spread over all of them.
+  const uint64_t step = size <= kWholeBytes ? kReadBytes : size / kPieces;
+  const uint64_t at_once = size <= kWholeBytes ? kReadBytes : kPieceBytes;
+  std::string bytes;
+  uint64_t at = 0;  // in the source at hand
+  for (const std::shared_ptr<const TextSource>& source : sources) {
+    for (; at < source->size(); at += step) {
+      source->read(at, std::min(source->size(), at + at_once), bytes);
+      hash.add(bytes);
+    }
+    at = size <= kWholeBytes ? 0 : at - source->size();
   }
   return {size, hash.finish()};
 }

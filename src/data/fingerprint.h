@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
+#include "data/text_source.h"
 #include "data/token_stream.h"
 
 namespace quern::data {
 
 struct Fingerprint {
-  uint64_t tokens = 0;
+  uint64_t tokens = 0;  // or bytes of text
   uint64_t hash = 0;
   bool operator==(const Fingerprint&) const = default;
 };
@@ -20,5 +22,9 @@ struct Fingerprint {
 Fingerprint fingerprint(const TokenStream& stream);
 
 inline constexpr uint64_t kFingerprintWhole = uint64_t{1} << 27;
+
+// The same for text that is not tokenised yet, and the tokenizer that it is for (`tokenizer`: its JSON): of the sizes
+// of the sources and their bytes, all of up to 2^29, of more as many pieces of 4,096. Error when a file cannot be read.
+Fingerprint fingerprint(const TextSources& sources, std::string_view tokenizer);
 
 }  // namespace quern::data

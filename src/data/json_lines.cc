@@ -89,8 +89,9 @@ void visit_line(std::string_view line, std::string_view file, uint64_t number, c
 
 }  // namespace
 
-void for_each_json_line(std::string_view content, std::string_view file, const DocumentVisitor& visit) {
-  uint64_t number = 0;
+void for_each_json_line(std::string_view content, std::string_view file, const DocumentVisitor& visit,
+                        uint64_t lines_before) {
+  uint64_t number = lines_before;
   while (!content.empty()) {
     const std::size_t length = std::min(content.find('\n'), content.size());
     const std::string_view line = content.substr(0, length);

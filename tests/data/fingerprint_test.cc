@@ -63,5 +63,27 @@ TEST(Fingerprint, OfALongStreamSeesBothEnds) {
   EXPECT_NE(fingerprint(Made(size + 1)), whole);
 }
 
+TextSources texts(const std::vector<std::string>& list) {
+  TextSources sources;
+  for (const std::string& text : list) sources.push_back(std::make_shared<TextSource>("text", text));
+  return sources;
+}
+
+TEST(Fingerprint, OfTextEveryByteCountsAndWhereTheFilesEndAndTheTokenizer) {
+  const std::string text = "Once upon a time.";
+  std::set<uint64_t> hashes = {fingerprint(texts({text}), "{}").hash};
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string other = text;
+    other[i] = static_cast<char>(other[i] ^ 1);
+    hashes.insert(fingerprint(texts({other}), "{}").hash);
+  }
+  hashes.insert(fingerprint(texts({"Once upon", " a time."}), "{}").hash);
+  hashes.insert(fingerprint(texts({"Once upon ", "a time."}), "{}").hash);
+  hashes.insert(fingerprint(texts({text}), "{\"a\": 1}").hash);
+  EXPECT_EQ(hashes.size(), text.size() + 4);
+  EXPECT_EQ(fingerprint(texts({text}), "{}"), fingerprint(texts({text}), "{}"));
+  EXPECT_EQ(fingerprint(texts({text}), "{}").tokens, text.size());
+}
+
 }  // namespace
 }  // namespace quern::data

@@ -1,0 +1,24 @@
+#include "data/text_tokens.h"
+
+#include "core/error.h"
+
+namespace quern::data {
+
+uint64_t tokens_of_piece(const TextPieces& pieces, const Tokenizer& tokenizer, uint64_t index, std::string& scratch,
+                         std::vector<int32_t>& tokens) {
+  const std::optional<int32_t> end = tokenizer.end_of_text();
+  uint64_t bytes = 0;
+  tokens.clear();
+  pieces.visit(index, scratch, [&](const TextPieces::Span& span) {
+    try {
+      tokenizer.encode_to(span.text, tokens);
+    } catch (const Error& error) {  // of a tokenizer, which knows neither file nor place
+      throw Error("[data] {}: after byte {}: {}", span.source, span.begin, error.what());
+    }
+    if (end && span.ends_document) tokens.push_back(*end);
+    bytes += span.text.size();
+  });
+  return bytes;
+}
+
+}  // namespace quern::data

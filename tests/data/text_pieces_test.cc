@@ -1,0 +1,156 @@
+#include "data/text_pieces.h"
+
+#include <gtest/gtest.h>
+
+#include "data/bpe_trainer.h"
+#include "data/files.h"
+#include "data/stream_text.h"
+#include "data/text_tokens.h"
+#include "data/token_buffer.h"
+
+namespace quern::data {
+namespace {
+
+using ::quern::test::contains;
+using ::quern::test::error_of;
+using test::in_memory;
+using test::json_line;
+using test::words;
+
+constexpr uint64_t kPiece = TextPieces::kPieceBytes;
+
+// Everything that was visited, with a bar after each document.
+std::string all_of(const TextPieces& pieces) {
+  std::string text, scratch;
+  for (uint64_t i = 0; i < pieces.count(); ++i) {
+    pieces.visit(i, scratch, [&](const TextPieces::Span& span) {
+      EXPECT_FALSE(span.text.empty());
+      text += span.text;
+      if (span.ends_document) text += '|';
+    });
+  }
+  return text;
+}
+
+std::vector<int32_t> tokens_of(const TextPieces& pieces, const Tokenizer& tokenizer) {
+  std::vector<int32_t> all, tokens;
+  std::string scratch;
+  for (uint64_t i = 0; i < pieces.count(); ++i) {
+    tokens_of_piece(pieces, tokenizer, i, scratch, tokens);
+    all.insert(all.end(), tokens.begin(), tokens.end());
+  }
+  return all;
+}
+
+std::unique_ptr<Tokenizer> bpe(const std::string& text) {
+  BpeTrainer trainer;
+  trainer.add(text);
+  return trainer.train({.vocabulary_size = 600, .minimum_count = 2, .added_tokens = {"<|endoftext|>"}});
+}
+
+TEST(TextPieces, JoinToTheText) {
+  for (const uint64_t size :
+       {uint64_t{1}, uint64_t{1000}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 5 * kPiece + 7}) {
+    const std::string text = words(size).substr(0, size);
+    const TextPieces pieces(in_memory(text));
+    EXPECT_EQ(pieces.bytes(), size);
+    EXPECT_EQ(pieces.count(), (size + kPiece - 1) / kPiece);
+    EXPECT_EQ(all_of(pieces), text + "|");
+  }
+}
+
+// White space only, no white space at all, bytes that are no UTF-8: still whole, and of bounded length.
+TEST(TextPieces, JoinToAnyBytes) {
+  for (const std::string& unit : {std::string("\n"), std::string("x"), std::string("\xC3\xA9"), std::string("\x80")}) {
+    std::string text;
+    while (text.size() < 4 * kPiece) text += unit;
+    text += "end";
+    EXPECT_EQ(all_of(TextPieces(in_memory(text))), text + "|");
+  }
+}
+
+// A cut at the very end of the text leaves the last piece empty.
+TEST(TextPieces, AWordThatCrossesTheLastPlaceIsNotCut) {
+  const std::string text = std::string(kPiece - 5, '.') + " a long word" + std::string(20, 'y');
+  const TextPieces pieces(in_memory(text));
+  ASSERT_EQ(pieces.count(), 2u);
+  std::string scratch;
+  pieces.visit(0, scratch, [&](const TextPieces::Span& span) { EXPECT_EQ(span.text.size(), kPiece + 2) << span.text; });
+  EXPECT_EQ(all_of(pieces), text + "|");
+}
+
+TEST(TextPieces, GiveTheTokensOfTheWholeText) {
+  const std::string text = words(6 * kPiece);
+  const auto tokenizer = bpe(text);
+  std::vector<int32_t> expected = tokenizer->encode(text);
+  expected.push_back(*tokenizer->end_of_text());
+  EXPECT_EQ(tokens_of(TextPieces(in_memory(text)), *tokenizer), expected);
+}
+
+TEST(TextPieces, OfFilesGiveTheDocumentsOfTheCorpus) {
+  const ::quern::test::Folder folder;
+  folder.write("a.txt", words(kPiece + 100, 1));
+  folder.write("b.txt", "");
+  folder.write("c.jsonl",
+               json_line("") + json_line(words(300, 2)) + "\n" + json_line(words(3 * kPiece, 3)) + json_line("last"));
+  std::string lines;
+  for (unsigned i = 0; lines.size() < 3 * kPiece; ++i) lines += json_line(words(50 + i % 400, i));
+  folder.write("d.jsonl", lines.substr(0, lines.size() - 1));  // without a line break at the end
+  folder.write("e.txt", "short");
+  const Corpus corpus({folder.path()});
+  std::string expected;
+  corpus.for_each_document([&](std::string_view text, const auto&) { (expected += text) += '|'; });
+  EXPECT_EQ(all_of(TextPieces(text_sources(corpus))), expected);
+}
+
+TEST(TextPieces, SplitsByBytesWhereTokensDoNotCross) {
+  const std::string text = words(3 * kPiece);
+  const auto tokenizer = bpe(text);
+  const std::vector<int32_t> expected = tokens_of(TextPieces(in_memory(text)), *tokenizer);
+  for (const double fraction : {0.0, 0.001, 0.1, 0.5, 0.9}) {
+    const auto [train, held_out] = TextPieces(in_memory(text)).split(fraction);
+    EXPECT_EQ(train.bytes() + held_out.bytes(), text.size());
+    EXPECT_NEAR(static_cast<double>(held_out.bytes()), fraction * static_cast<double>(text.size()), 1000);
+    std::vector<int32_t> both = tokens_of(train, *tokenizer);
+    const std::vector<int32_t> second = tokens_of(held_out, *tokenizer);
+    both.insert(both.end(), second.begin(), second.end());
+    EXPECT_EQ(both, expected) << fraction;
+    EXPECT_EQ(second.empty(), fraction == 0);
+  }
+}
+
+TEST(TextPieces, SplitsFilesAndLines) {
+  const ::quern::test::Folder folder;
+  folder.write("a.txt", words(1000, 1));
+  folder.write("b.jsonl", json_line("one") + json_line("two") + json_line("three") + json_line("four"));
+  folder.write("c.txt", words(1000, 2));
+  const TextPieces pieces(text_sources(Corpus({folder.path()})));
+  const std::string whole = all_of(pieces);
+  for (double fraction = 0; fraction < 0.9; fraction += 0.007) {
+    const auto [train, held_out] = pieces.split(fraction);
+    EXPECT_EQ(all_of(train) + all_of(held_out), whole) << fraction;
+  }
+}
+
+TEST(TextPieces, NamesTheLineThatIsWrong) {
+  const ::quern::test::Folder folder;
+  std::string lines;
+  for (unsigned i = 0; i < 2000; ++i) lines += json_line(words(100, i));
+  ASSERT_GT(lines.size(), 3 * kPiece);
+  const auto file = folder.write("a.jsonl", lines + "{\"text\": 3}\n" + lines);
+  const TextPieces pieces(text_sources(Corpus({file})));
+  EXPECT_EQ(error_of([&] { all_of(pieces); }),
+            "[data] " + file.string() +
+                ":2001: expected a JSON object with a string field \"text\", found a number in the field");
+}
+
+TEST(TextPieces, AFileThatIsCutShortMeanwhileIsAnError) {
+  const ::quern::test::Folder folder;
+  const auto file = folder.write("a.txt", words(3 * kPiece));
+  const TextPieces pieces(text_sources(Corpus({file})));
+  std::filesystem::resize_file(file, 2 * kPiece);
+  EXPECT_TRUE(contains(error_of([&] { all_of(pieces); }), "a.txt: changed while it was in use"));
+}
+
+}  // namespace
+}  // namespace quern::data
