@@ -37,6 +37,17 @@ void read_window(const TokenStream& stream, uint64_t position, uint32_t context,
   stream.copy(position + context, 1, targets + context - 1);
 }
 
+class TrainingReader final : public BatchReader {
+ public:
+  explicit TrainingReader(const TrainingBatches& source) : source_(source) {}
+  void read(Batch& batch) override {
+    source_.fill(batch.step, batch.first, batch.sequences, batch.inputs.data(), batch.targets.data());
+  }
+
+ private:
+  const TrainingBatches& source_;
+};
+
 }  // namespace
 
 Split split_by_position(const TokenStream& stream, double validation_fraction) {
@@ -62,6 +73,10 @@ void TrainingBatches::fill(uint32_t step, uint32_t first, uint32_t count, int32_
     const size_t row = static_cast<size_t>(i) * options_.context;
     read_window(*range_.stream, position(step, first + i), options_.context, inputs + row, targets + row);
   }
+}
+
+std::unique_ptr<BatchReader> TrainingBatches::reader(const StreamPosition&) const {
+  return std::make_unique<TrainingReader>(*this);
 }
 
 uint64_t TrainingBatches::position(uint32_t step, uint32_t sequence) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "data/batch_reader.h"
 #include "data/token_stream.h"
 
 namespace quern::data {
@@ -35,7 +36,7 @@ struct BatchOptions {
 
 // Sequence i of step s is a pure function of (seed, s, i), so any worker can fetch any sequence in any order, a resumed
 // run reads what the interrupted one would have read, and 4 rounds of 4 sequences are 1 round of 16.
-class TrainingBatches {
+class TrainingBatches : public BatchSource {
  public:
   // Error when the range holds less than context + 1 tokens.
   TrainingBatches(TokenRange range, const BatchOptions& options);
@@ -44,6 +45,8 @@ class TrainingBatches {
   // first + count <= sequences_per_step. Any thread; no allocation. Error only from the stream, for a token outside the
   // vocabulary.
   void fill(uint32_t step, uint32_t first, uint32_t count, int32_t* inputs, int32_t* targets) const;
+
+  std::unique_ptr<BatchReader> reader(const StreamPosition&) const override;
 
   // Position in the stream of the first input of a sequence; it reads context + 1 tokens from there.
   uint64_t position(uint32_t step, uint32_t sequence) const;

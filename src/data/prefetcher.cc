@@ -4,7 +4,7 @@
 
 namespace quern::data {
 
-Prefetcher::Prefetcher(const TrainingBatches& source, const PrefetchOptions& options)
+Prefetcher::Prefetcher(const BatchSource& source, const PrefetchOptions& options)
     : source_(source), options_(options), free_(kAhead), ready_(kAhead) {
   for (size_t i = 0; i < kAhead; ++i) {
     batches_.push_back(std::make_unique<Batch>());
@@ -27,7 +27,8 @@ void Prefetcher::stop() noexcept {
 
 void Prefetcher::produce() {
   try {
-    for (uint32_t step = options_.first_step; produce_step(step); ++step) {
+    const std::unique_ptr<BatchReader> reader = source_.reader(options_.position);
+    for (uint32_t step = options_.first_step; produce_step(*reader, step); ++step) {
     }
   } catch (...) {
     failure_ = std::current_exception();
@@ -37,7 +38,7 @@ void Prefetcher::produce() {
 }
 
 // False when nobody wants more.
-bool Prefetcher::produce_step(uint32_t step) {
+bool Prefetcher::produce_step(BatchReader& reader, uint32_t step) {
   for (uint32_t first = 0; first < options_.sequences_per_step; first += options_.at_once) {
     const std::optional<Batch*> batch = free_.pop();
     if (!batch || free_.closed()) return false;
@@ -45,7 +46,7 @@ bool Prefetcher::produce_step(uint32_t step) {
     b.step = step;
     b.first = first;
     b.sequences = std::min(options_.at_once, options_.sequences_per_step - first);
-    source_.fill(step, first, b.sequences, b.inputs.data(), b.targets.data());
+    reader.read(b);
     if (!ready_.push(&b)) return false;
   }
   return true;

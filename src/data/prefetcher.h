@@ -10,23 +10,16 @@
 #include <vector>
 
 #include "core/bounded_queue.h"
-#include "data/batch_source.h"
+#include "data/batch_reader.h"
 
 namespace quern::data {
-
-// Some sequences of a step: what one micro-batch is made of.
-struct Batch {
-  uint32_t step = 0;
-  uint32_t first = 0;      // of its sequences, counted within the step
-  uint32_t sequences = 0;  // at most as many as asked for at once
-  std::vector<int32_t> inputs, targets;
-};
 
 struct PrefetchOptions {
   uint32_t context = 0;
   uint32_t sequences_per_step = 0;
   uint32_t at_once = 0;  // sequences of a batch; the last of a step may have fewer
   uint32_t first_step = 0;
+  StreamPosition position = {};  // of that step, for a source that needs it
 };
 
 class Prefetcher {
@@ -34,7 +27,7 @@ class Prefetcher {
   static constexpr size_t kAhead = 128;  // batches at most
 
   // `source` must outlive the prefetcher.
-  Prefetcher(const TrainingBatches& source, const PrefetchOptions& options);
+  Prefetcher(const BatchSource& source, const PrefetchOptions& options);
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
   ~Prefetcher();
@@ -49,9 +42,9 @@ class Prefetcher {
 
  private:
   void produce();
-  bool produce_step(uint32_t step);
+  bool produce_step(BatchReader& reader, uint32_t step);
 
-  const TrainingBatches& source_;
+  const BatchSource& source_;
   PrefetchOptions options_;
   std::vector<std::unique_ptr<Batch>> batches_;
   BoundedQueue<Batch*> free_, ready_;

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "data/batch_source.h"
 #include "support/watchdog.h"
 
 namespace quern::data {

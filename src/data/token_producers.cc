@@ -1,0 +1,63 @@
+#include "data/token_producers.h"
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace quern::data {
+
+TokenProducers::TokenProducers(size_t threads, uint64_t first, Produce produce)
+    : first_(first), produce_(std::move(produce)) {
+  for (size_t i = 0; i < 2 * threads + 2; ++i) slots_.push_back(std::make_unique<Slot>());
+  try {
+    for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { produce_all(); });
+  } catch (const std::exception& error) {
+    stop();
+    throw Error("[data] expected {} threads to read the text, found that the system gives {}: {}", threads,
+                threads_.size(), error.what());
+  }
+}
+
+TokenProducers::~TokenProducers() { stop(); }
+
+// Whoever waits sees its slot's number change, and then that it is over.
+void TokenProducers::stop() noexcept {
+  stopped_.store(true, std::memory_order_seq_cst);
+  for (const std::unique_ptr<Slot>& slot : slots_) slot->turn.set(UINT32_MAX);
+  for (std::thread& thread : threads_) thread.join();
+}
+
+// False when it is over.
+bool TokenProducers::await(Slot& slot, uint32_t turn) {
+  for (;;) {
+    const uint32_t found = slot.turn.value();
+    if (stopped_.load(std::memory_order_seq_cst)) return false;
+    if (found == turn) return true;
+    slot.turn.await_change(found);
+  }
+}
+
+void TokenProducers::produce_all() {
+  for (;;) {
+    const uint64_t i = taken_.fetch_add(1, std::memory_order_relaxed);
+    Slot& mine = slot(i);
+    if (!await(mine, 2 * round(i))) return;
+    try {
+      produce_(first_ + i, mine.tokens);
+    } catch (...) {
+      mine.failure = std::current_exception();
+    }
+    mine.turn.set(2 * round(i) + 1);
+  }
+}
+
+std::span<const int32_t> TokenProducers::next() {
+  if (next_ > 0) slot(next_ - 1).turn.set(2 * round(next_ - 1) + 2);
+  Slot& mine = slot(next_);
+  await(mine, 2 * round(next_) + 1);
+  ++next_;
+  if (mine.failure != nullptr) std::rethrow_exception(std::exchange(mine.failure, nullptr));
+  return mine.tokens;
+}
+
+}  // namespace quern::data

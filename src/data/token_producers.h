@@ -1,0 +1,57 @@
+// Threads that make pieces of tokens ahead of the one who takes them in order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/signal.h"
+
+namespace quern::data {
+
+// Each thread takes the next piece that nobody has taken, so what comes out does not depend on how many there are. They
+// are ahead by at most two pieces each and two more; then they sleep. No lock. One taker.
+class TokenProducers {
+ public:
+  // `tokens` becomes the tokens of a piece; called by the threads, for each piece from `first` on once.
+  using Produce = std::function<void(uint64_t piece, std::vector<int32_t>& tokens)>;
+
+  TokenProducers(size_t threads, uint64_t first, Produce produce);
+  TokenProducers(const TokenProducers&) = delete;
+  TokenProducers& operator=(const TokenProducers&) = delete;
+  ~TokenProducers();
+
+  // The tokens of the next piece, valid until the next call; waits for them. Throws what was thrown for this piece.
+  std::span<const int32_t> next();
+
+ private:
+  // Piece first + i is in slot i % slots. `turn` is 2 r while the slot waits for its piece of round r = i / slots,
+  // 2 r + 1 while it has it.
+  struct Slot {
+    Signal turn;
+    std::vector<int32_t> tokens;
+    std::exception_ptr failure;
+  };
+
+  void produce_all();
+  void stop() noexcept;
+  Slot& slot(uint64_t i) { return *slots_[i % slots_.size()]; }
+  uint32_t round(uint64_t i) const { return static_cast<uint32_t>(i / slots_.size()); }
+  bool await(Slot& slot, uint32_t turn);
+
+  uint64_t first_;
+  Produce produce_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::atomic<uint64_t> taken_{0};  // by the threads
+  uint64_t next_ = 0;               // for the taker
+  std::atomic<bool> stopped_{false};
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace quern::data
