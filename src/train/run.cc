@@ -27,6 +27,11 @@ data::BatchOptions batch_options(const RunConfig& config) {
           .order = config.data.sampling == Sampling::kEpoch ? data::Order::kEpoch : data::Order::kRandom};
 }
 
+// Windows of a measurement on held-out text, at most.
+uint64_t validation_windows(const RunConfig& config) {
+  return config.train.validation_batches == 0 ? UINT64_MAX : config.train.validation_batches * config.train.batch;
+}
+
 // Everything of a run that is in memory.
 class Session {
  public:
@@ -43,8 +48,8 @@ class Session {
         m_(tensor_refs(model_.layout(), trainer_.optimizer().m())),
         v_(tensor_refs(model_.layout(), trainer_.optimizer().v())) {
     if (config.data.validation_fraction > 0) {
-      const uint64_t windows = config.train.validation_batches * config.train.batch;
-      validation_.emplace(dataset_.split.validation, static_cast<uint32_t>(config.model.context), windows);
+      validation_.emplace(dataset_.split.validation, static_cast<uint32_t>(config.model.context),
+                          validation_windows(config));
     }
   }
 

@@ -68,6 +68,20 @@ TEST_F(RunTest, TheLossFalls) {
   EXPECT_LT(*result.validation_loss, observer.losses.front() - 0.5);
 }
 
+TEST_F(RunTest, NoLimitOnValidationIsAllOfTheHeldOutText) {
+  RunConfig config = small_config();
+  config.train.steps = 1;
+  Observer quiet;
+  std::vector<std::optional<double>> losses;
+  for (const uint64_t batches : {uint64_t{0}, uint64_t{1}, uint64_t{1'000'000}}) {
+    config.train.validation_batches = batches;
+    losses.push_back(start_run(config, root_ / std::to_string(batches), quiet, stop_).validation_loss);
+    ASSERT_TRUE(losses.back().has_value());
+  }
+  EXPECT_EQ(losses[0], losses[2]);
+  EXPECT_NE(losses[0], losses[1]);
+}
+
 // Promise I3.
 TEST_F(RunTest, AccumulationRoundsGiveTheBitsOfOneRound) {
   Observer observer;
