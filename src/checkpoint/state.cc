@@ -109,6 +109,13 @@ Json parse_json(std::string_view text, std::string_view name) {
   return json;
 }
 
+// Not in files of older runs.
+std::optional<StreamPlace> parse_stream(const Json& json, const Fields& fields) {
+  if (!json.contains("stream") || json["stream"].is_null()) return std::nullopt;
+  const Fields place = fields.object("stream");
+  return StreamPlace{.piece = place.whole("piece"), .token = place.whole("token")};
+}
+
 }  // namespace
 
 std::string to_json(const StateFile& file) {
@@ -122,6 +129,7 @@ std::string to_json(const StateFile& file) {
                {"tokens", state.tokens},
                {"data_position", state.data_position},
                {"data", {{"tokens", state.data_tokens}, {"hash", fmt::format("{:016x}", state.data_hash)}}},
+               {"stream", state.stream ? Json{{"piece", state.stream->piece}, {"token", state.stream->token}} : Json()},
                {"random", {{"generator", kGenerator}, {"seed", state.seed}, {"step", state.step}}},
                {"precision", state.precision},
                {"loss_scale", state.loss_scale},
@@ -161,7 +169,8 @@ StateFile parse_state(std::string_view text, std::string_view name) {
                 .best_validation_loss = fields.optional_real("best_validation_loss"),
                 .best_step = fields.whole("best_step"),
                 .data_tokens = data.whole("tokens"),
-                .data_hash = data.hexadecimal("hash")};
+                .data_hash = data.hexadecimal("hash"),
+                .stream = parse_stream(json, fields)};
   const Fields files = fields.object("files");
   for (const auto& [key, value] : fields.at("files").items()) {
     file.files.emplace(key, parse_stamp(files.object(key.c_str())));

@@ -11,6 +11,13 @@
 
 namespace quern::checkpoint {
 
+// A place in text that is tokenised while it is read: data/batch_reader.h.
+struct StreamPlace {
+  uint64_t piece = 0;
+  uint64_t token = 0;
+  bool operator==(const StreamPlace&) const = default;
+};
+
 // Together with the config and the tensors, all that the next step depends on. Random numbers are a function of the
 // seed and the step (core/philox.h), so these two are the state of the generator.
 struct State {
@@ -24,8 +31,9 @@ struct State {
   std::optional<double> validation_loss;       // of these weights; none when not measured at this step
   std::optional<double> best_validation_loss;  // of the run so far
   uint64_t best_step = 0;                      // where that was
-  uint64_t data_tokens = 0;                    // all tokens of the run's data, held-out ones too
+  uint64_t data_tokens = 0;                    // all tokens of the run's data, held-out ones too; bytes of a stream
   uint64_t data_hash = 0;                      // of them
+  std::optional<StreamPlace> stream = {};      // where the next step begins; none when the data is no stream
 
   bool operator==(const State&) const = default;
 };

@@ -56,7 +56,7 @@ Text open_text(const Options& options, const train::TrainedModel& trained) {
   uint64_t bytes = 0;
   text.other = train::tokenise(*trained.tokenizer, {options.data.begin(), options.data.end()}, &bytes);
   text.range = {text.other.get(), 0, text.other->size()};
-  train::check_length(options.data.front(), "text", text.range, trained.config.model.context);
+  train::check_length(options.data.front(), "text", text.range.size(), trained.config.model.context);
   return text;
 }
 

@@ -32,6 +32,8 @@ constexpr const char* kExamples = R"(Examples:
   quern train --run runs/first                            learn to write small stories
   quern train book.txt --run runs/book --preset small     learn from a text of your own
   quern train --run runs/first --resume                   go on after an interruption
+  quern train texts/ --run runs/big --set data.sampling=stream
+                                                          tokenise while training: for text of any size
   quern train --preset small --print-config > my.toml     every setting, explained
   quern train --config my.toml --steps 500 --set checkpoint.keep=5 --run runs/mine
   quern train --preset small --memory 300M --run runs/lean   the fastest way that fits

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/byte_size.h"
+#include "core/clock.h"
 #include "report/plan_text.h"
 
 namespace quern::report {
@@ -19,10 +20,25 @@ std::string duration(double seconds) {
 
 }  // namespace
 
+// At once when something else is being done, which may take long without a further call.
+void Console::on_preparing(std::string_view what, uint64_t done, uint64_t total) {
+  if (!options_.terminal) return;
+  const double now = seconds_now();
+  if (now - prepared_ < kRefresh && what == preparing_) return;
+  prepared_ = now;
+  preparing_ = what;
+  fmt::print(options_.out, "\r\033[K{}", what);
+  if (done > 0 && total > 0) fmt::print(options_.out, ": {} %", 100 * done / total);
+  std::fflush(options_.out);
+  open_line_ = true;
+}
+
 void Console::on_start(const train::RunStart& start) {
   start_ = start;
-  fmt::print(options_.out, "{} parameters; {} tokens to learn from, {} held out, vocabulary {}\n", start.parameters,
-             start.train_tokens, start.validation_tokens, start.vocabulary);
+  if (open_line_) fmt::print(options_.out, "\r\033[K");
+  open_line_ = false;
+  fmt::print(options_.out, "{} parameters; {}{} tokens to learn from, {} held out, vocabulary {}\n", start.parameters,
+             start.estimated ? "about " : "", start.train_tokens, start.validation_tokens, start.vocabulary);
   if (start.plan != nullptr && options_.config != nullptr) {
     fmt::print(options_.out, "{}\n{}", plan_summary(*start.plan, *options_.config),
                plan_table(*start.plan, *options_.config));

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "train/config.h"
 #include "train/observer.h"
@@ -23,6 +24,7 @@ class Console : public train::Observer {
  public:
   explicit Console(const ConsoleOptions& options) : options_(options) {}
 
+  void on_preparing(std::string_view what, uint64_t done, uint64_t total) override;
   void on_start(const train::RunStart& start) override;
   void on_step(const train::StepReport& report) override;
   void on_validation(uint64_t step, double loss) override;
@@ -41,6 +43,8 @@ class Console : public train::Observer {
   double tokens_ = 0, seconds_ = 0;  // of the steps so far, older ones counting less
   double shown_ = -1;                // when the line was last written, in seconds of training
   double elapsed_ = 0;
+  double prepared_ = 0;  // when on_preparing() last wrote
+  std::string preparing_;
   bool open_line_ = false;
 };
 

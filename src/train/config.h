@@ -14,7 +14,7 @@ namespace quern::train {
 
 enum class Schedule : uint8_t { kCosine, kLinear, kConstant };
 enum class TokenizerKind : uint8_t { kByte, kChar, kBpe };
-enum class Sampling : uint8_t { kRandom, kEpoch };
+enum class Sampling : uint8_t { kRandom, kEpoch, kStream };
 enum class Precision : uint8_t { kFp32, kBf16, kFp16 };
 
 // What each field means, and the values it may have, stands in the table of config_fields.cc, from which parsing,

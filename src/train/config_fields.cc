@@ -16,7 +16,7 @@ constexpr uint64_t kMaxSeed = INT64_MAX;
 
 constexpr std::array<std::string_view, 3> kSchedules = {"cosine", "linear", "constant"};
 constexpr std::array<std::string_view, 3> kTokenizers = {"byte", "char", "bpe"};
-constexpr std::array<std::string_view, 2> kSamplings = {"random", "epoch"};
+constexpr std::array<std::string_view, 3> kSamplings = {"random", "epoch", "stream"};
 constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
 
 // A member of a member, as the function that reaches it.
@@ -136,7 +136,9 @@ std::vector<Field> make_fields() {
        whole<kData, &C::Data::vocabulary>(256, 1'000'000)},
       {"data", "validation_fraction", "Share of the text, at its end, that is held out.",
        real<kData, &C::Data::validation_fraction>(0.0, 0.9)},
-      {"data", "sampling", "random: sequences start anywhere. epoch: every block once before any comes again.",
+      {"data", "sampling",
+       "random: sequences start anywhere. epoch: every block once before any comes again. stream: in the order of "
+       "the text, which is tokenised meanwhile and never all in memory.",
        choice<kData, &C::Data::sampling>(kSamplings)},
 
       {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",

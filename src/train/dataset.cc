@@ -10,8 +10,10 @@
 #include "data/char_tokenizer.h"
 #include "data/corpus.h"
 #include "data/stories.h"
+#include "data/stream_batches.h"
 #include "data/token_buffer.h"
 #include "data/token_shards.h"
+#include "train/stream_dataset.h"
 
 namespace quern::train {
 namespace {
@@ -20,6 +22,17 @@ namespace fs = std::filesystem;
 
 // Visits every document of the text, as often as it is called.
 using ForEachDocument = std::function<void(const data::Corpus::Visitor&)>;
+
+// How much of the text was gone through.
+struct Meter {
+  uint64_t total = 0;
+  Progress progress = {};
+  uint64_t done = 0;
+  void add(std::string_view what, uint64_t bytes) {
+    done += bytes;
+    if (progress) progress(what, std::min(done, total), total);
+  }
+};
 
 // What is wrong with a piece of a document, with the file and, where the document is cut into pieces, the piece. Such
 // an Error comes from a tokenizer, which knows neither.
@@ -33,7 +46,7 @@ void check_any_text(uint64_t bytes, std::string_view name) {
 }
 
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary, std::string_view name,
-                                                 const ForEachDocument& for_each) {
+                                                 Meter meter, const ForEachDocument& for_each) {
   switch (kind) {
     case TokenizerKind::kByte:
       return std::make_unique<data::ByteTokenizer>();
@@ -43,6 +56,7 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
       for_each([&](std::string_view text, const fs::path& file) {
         bytes += text.size();
         builder.add(text, file.string());
+        meter.add("reading the text", text.size());
       });
       check_any_text(bytes, name);
       return builder.build(name);
@@ -52,7 +66,12 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
       uint64_t bytes = 0;
       for_each([&](std::string_view text, const fs::path&) {
         bytes += text.size();
-        trainer.add(text);
+        while (!text.empty()) {  // in the pieces of TokenBuffer::append_text(), between which nothing is merged
+          const std::string_view piece = text.substr(0, data::piece_length(text));
+          trainer.add(piece);
+          meter.add("reading the text", piece.size());
+          text.remove_prefix(piece.size());
+        }
       });
       check_any_text(bytes, name);
       data::BpeTrainerOptions options;
@@ -63,7 +82,7 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
   throw Error("[data] tokenizer: expected byte, char or bpe");
 }
 
-std::unique_ptr<data::TokenBuffer> fill_buffer(const data::Tokenizer& tokenizer, std::string_view name,
+std::unique_ptr<data::TokenBuffer> fill_buffer(const data::Tokenizer& tokenizer, std::string_view name, Meter meter,
                                                const ForEachDocument& for_each, uint64_t* bytes) {
   auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(tokenizer.vocabulary_size()));
   const std::optional<int32_t> end = tokenizer.end_of_text();
@@ -75,6 +94,7 @@ std::unique_ptr<data::TokenBuffer> fill_buffer(const data::Tokenizer& tokenizer,
       } catch (const Error& error) {
         throw_in_file(error, file, static_cast<size_t>(piece.data() - text.data()));
       }
+      meter.add("tokenising the text", piece.size());
     });
     if (end) buffer->append({&*end, 1});
   });
@@ -82,32 +102,11 @@ std::unique_ptr<data::TokenBuffer> fill_buffer(const data::Tokenizer& tokenizer,
   return buffer;
 }
 
-bool is_shards(const fs::path& path) {
-  if (!fs::is_directory(path)) return path.extension() == ".bin";
-  const fs::directory_iterator files(path);
-  return std::any_of(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".bin"; });
-}
-
 // The tokenizer that made the shards lies beside them, if anywhere; or it was kept with the run.
 fs::path tokenizer_of_shards(const fs::path& shards, const fs::path& of_run) {
   if (fs::exists(of_run)) return of_run;
   const fs::path beside = (fs::is_directory(shards) ? shards : shards.parent_path()) / "tokenizer.json";
   return fs::exists(beside) ? beside : fs::path();
-}
-
-std::string data_name(const RunConfig& config) {
-  return config.data.paths.empty() ? "stories" : fmt::format("{}", fmt::join(config.data.paths, ", "));
-}
-
-// model.vocabulary where it is set, else the tokenizer's.
-uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer) {
-  const auto size = static_cast<uint32_t>(tokenizer.vocabulary_size());
-  if (config.model.vocabulary == 0) return size;
-  if (config.model.vocabulary < size) {
-    throw Error("[data] {}: model.vocabulary: expected at least {}, the tokenizer's, found {}", data_name(config), size,
-                config.model.vocabulary);
-  }
-  return static_cast<uint32_t>(config.model.vocabulary);
 }
 
 Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths, const fs::path& tokenizer_file) {
@@ -130,68 +129,105 @@ Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths,
   return dataset;
 }
 
-Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const ForEachDocument& for_each) {
+Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const Meter& meter,
+                  const ForEachDocument& for_each) {
   Dataset dataset;
-  dataset.tokenizer = fs::exists(tokenizer_file)
-                          ? data::Tokenizer::load(tokenizer_file.string())
-                          : learn_tokenizer(config.data.tokenizer, config.data.vocabulary, data_name(config), for_each);
+  dataset.tokenizer = fs::exists(tokenizer_file) ? data::Tokenizer::load(tokenizer_file.string())
+                                                 : learn_tokenizer(config.data.tokenizer, config.data.vocabulary,
+                                                                   data_name(config), meter, for_each);
   uint64_t bytes = 0;
-  dataset.stream = fill_buffer(*dataset.tokenizer, data_name(config), for_each, &bytes);
+  dataset.stream = fill_buffer(*dataset.tokenizer, data_name(config), meter, for_each, &bytes);
   dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
   dataset.bytes_per_token =
       static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, dataset.stream->size()));
   return dataset;
 }
 
-Dataset open_stories(const RunConfig& config, const fs::path& tokenizer_file) {
+Dataset open_stories(const RunConfig& config, const fs::path& tokenizer_file, const Progress& progress) {
   const std::string text = data::stories_text(config.train.seed, config.data.stories_bytes);
-  Dataset dataset =
-      open_text(config, tokenizer_file, [&](const data::Corpus::Visitor& visit) { visit(text, "stories"); });
+  Dataset dataset = open_text(config, tokenizer_file, {text.size(), progress},
+                              [&](const data::Corpus::Visitor& visit) { visit(text, "stories"); });
   dataset.floor = data::stories_entropy().nats_per_byte * dataset.bytes_per_token;
   return dataset;
 }
 
 }  // namespace
 
-Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file) {
+bool is_shards(const fs::path& path) {
+  if (!fs::is_directory(path)) return path.extension() == ".bin";
+  const fs::directory_iterator files(path);
+  return std::any_of(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".bin"; });
+}
+
+std::string data_name(const RunConfig& config) {
+  return config.data.paths.empty() ? "stories" : fmt::format("{}", fmt::join(config.data.paths, ", "));
+}
+
+uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer) {
+  const auto size = static_cast<uint32_t>(tokenizer.vocabulary_size());
+  if (config.model.vocabulary == 0) return size;
+  if (config.model.vocabulary < size) {
+    throw Error("[data] {}: model.vocabulary: expected at least {}, the tokenizer's, found {}", data_name(config), size,
+                config.model.vocabulary);
+  }
+  return static_cast<uint32_t>(config.model.vocabulary);
+}
+
+Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
+  if (config.data.sampling == Sampling::kStream) return open_stream(config, tokenizer_file, options);
   const std::vector<fs::path> paths(config.data.paths.begin(), config.data.paths.end());
   Dataset dataset;
   if (paths.empty()) {
-    dataset = open_stories(config, tokenizer_file);
+    dataset = open_stories(config, tokenizer_file, options.progress);
   } else if (std::all_of(paths.begin(), paths.end(), is_shards)) {
     dataset = open_shards(config, paths, tokenizer_file);
   } else {
     const data::Corpus corpus(paths);
-    dataset =
-        open_text(config, tokenizer_file, [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
+    dataset = open_text(config, tokenizer_file, {corpus.bytes(), options.progress},
+                        [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
   }
   dataset.split = data::split_by_position(*dataset.stream, config.data.validation_fraction);
-  check_length(data_name(config), "text to learn from", dataset.split.train, config.model.context);
+  check_length(data_name(config), "text to learn from", dataset.split.train.size(), config.model.context);
   if (config.data.validation_fraction > 0) {
-    check_length(data_name(config), "held-out text", dataset.split.validation, config.model.context);
+    check_length(data_name(config), "held-out text", dataset.split.validation.size(), config.model.context);
   }
   dataset.fingerprint = data::fingerprint(*dataset.stream);
+  dataset.train_tokens = dataset.split.train.size();
   return dataset;
 }
 
-void check_length(std::string_view name, std::string_view part, const data::TokenRange& range, uint64_t context) {
-  if (range.size() > context) return;
+std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset) {
+  const auto context = static_cast<uint32_t>(config.model.context);
+  if (dataset.text) {
+    return std::make_unique<data::StreamBatches>(*dataset.text, *dataset.tokenizer,
+                                                 data::StreamOptions{.context = context});
+  }
+  const data::BatchOptions options{
+      .seed = config.train.seed,
+      .context = context,
+      .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation),
+      .order = config.data.sampling == Sampling::kEpoch ? data::Order::kEpoch : data::Order::kRandom};
+  return std::make_unique<data::TrainingBatches>(dataset.split.train, options);
+}
+
+void check_length(std::string_view name, std::string_view part, uint64_t tokens, uint64_t context) {
+  if (tokens > context) return;
   throw Error("[data] {}: {}: expected at least {} tokens (a context of {} and the one after it), found {}", name, part,
-              context + 1, context, range.size());
+              context + 1, context, tokens);
 }
 
 void check_same_data(const RunConfig& config, const Dataset& dataset, const checkpoint::State& state) {
   const data::Fingerprint expected{state.data_tokens, state.data_hash}, &found = dataset.fingerprint;
   if (found == expected) return;
   throw Error(
-      "[data] {}: changed since the run was started: expected {} tokens with hash {:016x}, found {} with hash {:016x}",
-      data_name(config), expected.tokens, expected.hash, found.tokens, found.hash);
+      "[data] {}: changed since the run was started: expected {} {} with hash {:016x}, found {} with hash {:016x}",
+      data_name(config), expected.tokens, dataset.text ? "bytes" : "tokens", expected.hash, found.tokens, found.hash);
 }
 
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
                                                  const std::vector<fs::path>& paths) {
   const data::Corpus corpus(paths);
-  return learn_tokenizer(kind, vocabulary, paths.front().string(),
+  return learn_tokenizer(kind, vocabulary, paths.front().string(), {},
                          [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
 }
 
@@ -200,8 +236,8 @@ std::unique_ptr<data::TokenStream> tokenise(const data::Tokenizer& tokenizer, co
   const data::Corpus corpus(paths);
   *bytes = 0;
   return fill_buffer(
-      tokenizer, paths.front().string(), [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); },
-      bytes);
+      tokenizer, paths.front().string(), {},
+      [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); }, bytes);
 }
 
 }  // namespace quern::train

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,16 +13,27 @@
 #include "checkpoint/state.h"
 #include "data/batch_source.h"
 #include "data/fingerprint.h"
+#include "data/text_pieces.h"
 #include "data/token_stream.h"
 #include "data/tokenizer.h"
 #include "train/config.h"
 
 namespace quern::train {
 
+// Told many times a second what is being done and how far it is.
+using Progress = std::function<void(std::string_view what, uint64_t done, uint64_t total)>;
+
+struct OpenOptions {
+  Progress progress = {};
+  uint64_t validation_tokens = UINT64_MAX;  // of a stream, at most
+};
+
 struct Dataset {
   std::unique_ptr<data::Tokenizer> tokenizer;  // null for token shards without a tokenizer.json beside them
   std::unique_ptr<data::TokenStream> stream;
-  data::Split split;
+  data::Split split;                     // of the stream; without a train part where there is a text
+  std::optional<data::TextPieces> text;  // to learn from, for data.sampling = stream: `stream` is then held-out text
+  uint64_t train_tokens = 0;             // of a text estimated
   data::Fingerprint fingerprint;
   uint32_t vocabulary = 0;
   double bytes_per_token = 0;   // of the text; 0 for token shards
@@ -32,14 +44,27 @@ struct Dataset {
 // else); stories when it names nothing. The tokenizer is loaded from `tokenizer_file` if that exists, else made from
 // the text; the caller saves it. Error for missing, empty or unreadable data, and for shards of which
 // neither a tokenizer.json beside them nor model.vocabulary says how many tokens there are, and for less
-// than a sequence in either part of the split.
-Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file);
+// than a sequence in either part of the split. For data.sampling = stream see stream_dataset.h.
+Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file,
+                     const OpenOptions& options = {});
+
+// The sequences of every step; `dataset` must outlive them.
+std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset);
 
 // Error when `dataset`, which `config` names, is not the one that the run had when it wrote `state`.
 void check_same_data(const RunConfig& config, const Dataset& dataset, const checkpoint::State& state);
 
-// Error when `range`, that part of the data `name`, is too short for a single sequence.
-void check_length(std::string_view name, std::string_view part, const data::TokenRange& range, uint64_t context);
+// Error when so many tokens, that part of the data `name`, are too few for a single sequence.
+void check_length(std::string_view name, std::string_view part, uint64_t tokens, uint64_t context);
+
+// What messages call the data.
+std::string data_name(const RunConfig& config);
+
+// model.vocabulary where it is set, else the tokenizer's. Error when it is set too low.
+uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer);
+
+// Whether a path that exists is a token shard or a folder with some.
+bool is_shards(const std::filesystem::path& path);
 
 // A tokenizer made from text files, folders or JSON Lines. `vocabulary` is for bpe.
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,

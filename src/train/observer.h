@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace quern::train {
 
@@ -26,6 +27,7 @@ struct RunStart {
   uint64_t first_step = 1, steps = 0;
   uint64_t parameters = 0;
   uint64_t train_tokens = 0, validation_tokens = 0;
+  bool estimated = false;  // train_tokens: the text is tokenised while it is read
   uint32_t vocabulary = 0;
   double flops_per_token = 0;   // useful work, as MFU counts it
   std::optional<double> floor;  // nats per token
@@ -45,6 +47,8 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
   virtual ~Observer() = default;
 
+  // Before on_start(), many times a second: what is being done and how far it is.
+  virtual void on_preparing(std::string_view /*what*/, uint64_t /*done*/, uint64_t /*total*/) {}
   virtual void on_start(const RunStart&) {}
   virtual void on_step(const StepReport&) {}
   virtual void on_validation(uint64_t /*step*/, double /*loss*/) {}

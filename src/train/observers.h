@@ -13,6 +13,9 @@ class Observers : public Observer {
  public:
   Observers(std::initializer_list<Observer*> observers) : observers_(observers) {}
 
+  void on_preparing(std::string_view what, uint64_t done, uint64_t total) override {
+    for (Observer* observer : observers_) observer->on_preparing(what, done, total);
+  }
   void on_start(const RunStart& start) override {
     for (Observer* observer : observers_) observer->on_start(start);
   }

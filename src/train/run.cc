@@ -20,30 +20,35 @@ constexpr const char* kConfigFile = "config.toml";
 constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr const char* kCheckpointFolder = "checkpoints";
 
-data::BatchOptions batch_options(const RunConfig& config) {
-  return {.seed = config.train.seed,
-          .context = static_cast<uint32_t>(config.model.context),
-          .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation),
-          .order = config.data.sampling == Sampling::kEpoch ? data::Order::kEpoch : data::Order::kRandom};
-}
-
 // Windows of a measurement on held-out text, at most.
 uint64_t validation_windows(const RunConfig& config) {
   return config.train.validation_batches == 0 ? UINT64_MAX : config.train.validation_batches * config.train.batch;
+}
+
+// 0 to 10^9 batches of 1 to 10^6 sequences do not overflow, but times the context they could.
+uint64_t validation_tokens(const RunConfig& config) {
+  const uint64_t windows = validation_windows(config);
+  return windows > (UINT64_MAX - 1) / config.model.context ? UINT64_MAX : windows * config.model.context + 1;
+}
+
+OpenOptions open_options(const RunConfig& config, Observer& observer) {
+  return {.progress = [&observer](std::string_view what, uint64_t done,
+                                  uint64_t total) { observer.on_preparing(what, done, total); },
+          .validation_tokens = validation_tokens(config)};
 }
 
 // Everything of a run that is in memory.
 class Session {
  public:
   // `tokenizer_file` as for open_dataset: that of the run when it goes on, none when it starts.
-  Session(const RunConfig& config, const fs::path& folder, const fs::path& tokenizer_file)
+  Session(const RunConfig& config, const fs::path& folder, const fs::path& tokenizer_file, Observer& observer)
       : config_(config),
         folder_(folder),
-        dataset_(open_dataset(config, tokenizer_file)),
+        dataset_(open_dataset(config, tokenizer_file, open_options(config, observer))),
         plan_(make_plan(config, dataset_.vocabulary, resident_bytes())),
-        batches_(dataset_.split.train, batch_options(config)),
+        batches_(training_batches(config, dataset_)),
         model_(model_config(config, dataset_.vocabulary), plan_.packed),
-        trainer_(config, plan_, model_, batches_),
+        trainer_(config, plan_, model_, *batches_),
         weights_(tensor_refs(model_.layout(), model_.weights().values())),
         m_(tensor_refs(model_.layout(), trainer_.optimizer().m())),
         v_(tensor_refs(model_.layout(), trainer_.optimizer().v())) {
@@ -74,7 +79,8 @@ class Session {
     state_ = found->state();
     saved_step_ = state_.step;
     trainer_.loss_scaler().resume(state_.loss_scale, state_.clean_steps);
-    trainer_.resume_after(state_.step);
+    const checkpoint::StreamPlace place = state_.stream.value_or(checkpoint::StreamPlace{});
+    trainer_.resume_after(state_.step, {.piece = place.piece, .token = place.token});
     return true;
   }
 
@@ -82,8 +88,9 @@ class Session {
     observer.on_start({.first_step = trainer_.steps_done() + 1,
                        .steps = config_.train.steps,
                        .parameters = model_.layout().count(),
-                       .train_tokens = dataset_.split.train.size(),
+                       .train_tokens = dataset_.train_tokens,
                        .validation_tokens = dataset_.split.validation.size(),
+                       .estimated = dataset_.text.has_value(),
                        .vocabulary = dataset_.vocabulary,
                        .flops_per_token = training_flops_per_token(model_.config(), config_.model.context),
                        .floor = dataset_.floor,
@@ -112,6 +119,10 @@ class Session {
     if (const std::string_view precision = precision_name(config_.train.precision); state.precision != precision) {
       throw Error("[run] {}: train.precision: expected {}, as in its checkpoint, found {}",
                   (folder_ / kConfigFile).string(), state.precision, precision);
+    }
+    if (state.stream.has_value() != dataset_.text.has_value()) {
+      throw Error("[run] {}: data.sampling: expected {} stream, as in its checkpoint, found otherwise",
+                  (folder_ / kConfigFile).string(), state.stream ? "a" : "no");
     }
     check_same_data(config_, dataset_, state);
   }
@@ -147,6 +158,9 @@ class Session {
     const uint64_t sequences = config_.train.batch * config_.train.accumulation;
     state_.data_position = state_.step * sequences;
     state_.tokens = state_.data_position * config_.model.context;
+    if (dataset_.text) {
+      state_.stream = checkpoint::StreamPlace{.piece = trainer_.position().piece, .token = trainer_.position().token};
+    }
     const ModelConfig& model = model_.config();
     const fs::path path = checkpoint::save(folder_ / kCheckpointFolder, {weights_, m_, v_}, state_,
                                            {.layers = model.layers,
@@ -165,7 +179,7 @@ class Session {
   fs::path folder_;
   Dataset dataset_;
   Plan plan_;
-  data::TrainingBatches batches_;
+  std::unique_ptr<data::BatchSource> batches_;
   std::optional<data::ValidationBatches> validation_;
   Gpt model_;
   Trainer trainer_;
@@ -203,7 +217,7 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
                 folder.string(), kConfigFile);
   }
   validate(config);
-  Session session(config, folder, {});
+  Session session(config, folder, {}, observer);
   session.initialise();
   session.write_files();
   return session.train(observer, stop);
@@ -212,7 +226,7 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
 RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& observer,
                      const std::atomic<bool>& stop) {
   validate(config);
-  Session session(config, folder, folder / kTokenizerFile);
+  Session session(config, folder, folder / kTokenizerFile, observer);
   if (!session.load(observer)) session.initialise();
   return session.train(observer, stop);
 }

@@ -38,7 +38,7 @@ size_t sequences_per_step(const RunConfig& config) { return config.train.batch *
 
 }  // namespace
 
-Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::TrainingBatches& batches,
+Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::BatchSource& batches,
                  TrainerOptions options)
     : config_(config),
       options_(std::move(options)),
@@ -73,7 +73,8 @@ StepReport Trainer::step() {
         batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
                                         .sequences_per_step = static_cast<uint32_t>(sequences_per_step(config_)),
                                         .at_once = static_cast<uint32_t>(plan_.cut.at_once),
-                                        .first_step = static_cast<uint32_t>(steps_done_)});
+                                        .first_step = static_cast<uint32_t>(steps_done_),
+                                        .position = position_});
   }
   const double start = seconds_now();
   workers_->count_from_now();
@@ -109,6 +110,7 @@ void Trainer::feed() {
   for (uint32_t i = 0; i < plan_.cut.micro_batches; ++i) {
     data::Batch* batch = prefetcher_->next();
     if (batch == nullptr) return;  // a worker failed
+    position_ = batch->after;
     workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = batch});
   }
 }
@@ -197,8 +199,9 @@ double Trainer::evaluate(const data::ValidationBatches& windows) {
   return loss;
 }
 
-void Trainer::resume_after(uint64_t steps) {
+void Trainer::resume_after(uint64_t steps, const data::StreamPosition& position) {
   steps_done_ = steps;
+  position_ = position;
   prefetcher_.reset();
   model_.weights().repack();
 }

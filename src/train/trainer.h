@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "data/batch_reader.h"
 #include "data/batch_source.h"
 #include "data/prefetcher.h"
 #include "nn/gpt.h"
@@ -46,7 +47,7 @@ struct WorkerTimes {
 class Trainer {
  public:
   // `model` and `batches` must outlive the trainer. `plan` is one for this config and model.
-  Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::TrainingBatches& batches,
+  Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::BatchSource& batches,
           TrainerOptions options = {});
   ~Trainer();
 
@@ -63,8 +64,11 @@ class Trainer {
   size_t teams() const { return workers_->teams(); }
   WorkerTimes times() const { return times_; }
   LossScaler& loss_scaler() { return loss_scaler_; }
-  // After weights and moments were loaded: go on as if `steps` had been done here.
-  void resume_after(uint64_t steps);
+  // After weights and moments were loaded: go on as if `steps` had been done here. `position` for a source that needs
+  // it: what position() was then.
+  void resume_after(uint64_t steps, const data::StreamPosition& position = {});
+  // Where in the text the next step begins, for such a source.
+  const data::StreamPosition& position() const { return position_; }
 
  private:
   void run(const Task& task, size_t team, const Member& member);
@@ -78,7 +82,7 @@ class Trainer {
   RunConfig config_;
   TrainerOptions options_;
   Gpt& model_;
-  const data::TrainingBatches& batches_;
+  const data::BatchSource& batches_;
   quern::Schedule schedule_;
   Optimizer optimizer_;
   Plan plan_;
@@ -88,6 +92,7 @@ class Trainer {
   std::deque<Workspace> work_;                    // one a team
   std::vector<double> losses_;                    // one a sequence of the step
   uint64_t steps_done_ = 0;
+  data::StreamPosition position_;
   uint32_t turns_done_ = 0;
   UpdateReport update_;
   BufferPool pool_;                      // for evaluations

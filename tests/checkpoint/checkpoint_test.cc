@@ -211,6 +211,9 @@ TEST(State, FieldsAreChecked) {
   EXPECT_TRUE(contains(message_with("/files", 1), "files.: expected an object"));
   EXPECT_TRUE(contains(message_with("/files/model.safetensors/sha256", "xyz"), "expected 64 hexadecimal digits"));
   EXPECT_TRUE(contains(message_with("/data/tokens", 1.5), "data.tokens: expected a whole number from 0, found '1.5'"));
+  EXPECT_EQ(message_with("/stream", nullptr), "no error");
+  EXPECT_TRUE(contains(message_with("/stream", 3), "stream.: expected an object"));
+  EXPECT_TRUE(contains(message_with("/stream/token", -3), "stream.token: expected a whole number from 0"));
   for (const char* hash :
        {"", "0123", "0123456789abcdeg", "-123456789abcdef", "0x23456789abcdef", "00123456789abcdef"}) {
     EXPECT_TRUE(contains(message_with("/data/hash", hash), "data.hash: expected 16 hexadecimal digits")) << hash;

@@ -1,7 +1,8 @@
 """The promise about interruption: killed at any instant and resumed equals never killed.
 
 Runs that save after every second step, so that much of their time is saving, are killed with SIGKILL and resumed
-until they end: 20 times after a random time, 10 times when a certain file of a checkpoint has appeared. Each must end
+until they end: 20 times after a random time, 10 times when a certain file of a checkpoint has appeared; 6 times with
+text that is tokenised while training. Each must end
 with the weights of the run that nobody killed, every step logged once, and nothing left lying about.
 """
 
@@ -17,6 +18,7 @@ from program import QUERN, SMALL
 
 RANDOM_KILLS = 20
 AIMED_KILLS = 10
+STREAM_KILLS = 6
 # Of a checkpoint, in the order in which they appear; the first stands for the folder itself.
 FILES = ("", "model.safetensors", "optimizer.safetensors", "config.json", "state.json")
 STEPS = 300
@@ -25,11 +27,13 @@ SETTINGS = (*SMALL, "--steps", STEPS, "--dropout", "0.1", "--set", "checkpoint.i
 
 
 class Kill(program.ProgramTest):
+    settings = SETTINGS
+
     def setUp(self):
         super().setUp()
         self.random = random.Random(1)
-        self.to_start = self.time_of("empty", *SETTINGS, "--steps", "0")
-        self.duration = self.time_of("whole", *SETTINGS)
+        self.to_start = self.time_of("empty", *self.settings, "--steps", "0")
+        self.duration = self.time_of("whole", *self.settings)
         self.expected = self.hash("whole")
         self.during_save = 0
         self.before_start = 0
@@ -46,7 +50,7 @@ class Kill(program.ProgramTest):
     def begin(self, run):
         """Resumes the run, or starts it when it was killed before there was one."""
         known = (self.folder / run / "config.toml").exists()
-        arguments = ("--resume",) if known else SETTINGS
+        arguments = ("--resume",) if known else self.settings
         return subprocess.Popen([QUERN, "train", *map(str, arguments), "--run", self.path(run)],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=program.environment())
 
@@ -109,25 +113,38 @@ class Kill(program.ProgramTest):
     def names(self, folder):
         return sorted(os.listdir(self.folder / folder))
 
-    def test_killed_runs_end_as_if_nothing_had_happened(self):
-        def after_a_time(_run, process):
-            try:
-                process.wait(self.a_while())
-            except subprocess.TimeoutExpired:
-                pass
+    def after_a_time(self, _run, process):
+        try:
+            process.wait(self.a_while())
+        except subprocess.TimeoutExpired:
+            pass
 
+
+class KillAnyTime(Kill):
+    def test_killed_runs_end_as_if_nothing_had_happened(self):
         def at_a_file(run, process):
             try:
                 process.wait(self.a_while())
             except subprocess.TimeoutExpired:
                 self.wait_for_file(run, process, self.random.choice(FILES))
 
-        runs = self.survive("random", RANDOM_KILLS, after_a_time)
+        runs = self.survive("random", RANDOM_KILLS, self.after_a_time)
         hit = self.during_save
         runs += self.survive("aimed", AIMED_KILLS, at_a_file)
         print(f"{RANDOM_KILLS + AIMED_KILLS} kills in {runs} runs of {self.duration:.2f} s: {self.during_save} during "
               f"a save ({hit} of the {RANDOM_KILLS} at random), {self.before_start} before there was a config.toml")
         self.assertGreaterEqual(self.during_save, 3)
+
+
+class KillStream(Kill):
+    """Text that is tokenised while training: the place in it is part of a checkpoint."""
+
+    settings = (*SETTINGS, "--set", "data.sampling=stream", "--set", "data.stories_bytes=20000")
+
+    def test_killed_streams_end_as_if_nothing_had_happened(self):
+        runs = self.survive("stream", STREAM_KILLS, self.after_a_time)
+        print(f"{STREAM_KILLS} kills in {runs} runs of {self.duration:.2f} s, {self.before_start} before there was a "
+              "config.toml")
 
 
 if __name__ == "__main__":

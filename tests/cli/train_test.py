@@ -153,6 +153,23 @@ class Use(program.ProgramTest):
 
         self.assertLess(loss(TEXT[:5000]), loss("QZXJ~|" * 1000))
 
+    def test_text_that_is_tokenised_while_training(self):
+        book = self.write("book.txt", TEXT * 3)
+        hashes = set()
+        for threads in ("1", "2", "4", "8"):
+            run = f"stream-{threads}"
+            printed = self.train(run, book, "--steps", "5", "--set", "data.sampling=stream", "--threads", threads)
+            self.assertRegex(printed, r"(?m)^\d+ parameters; about \d+ tokens to learn from, \d+ held out")
+            hashes.add(self.hash(run))
+        self.assertEqual(len(hashes), 1)
+        self.assertGreater(json.loads(self.works("eval", "--run", self.path("stream-1"), "--json"))["tokens"], 3000)
+        self.assertTrue(self.works("generate", "--run", self.path("stream-1"), "--tokens", "5"))
+        self.write("book.txt", TEXT * 4)
+        self.fails("train", "--run", self.path("stream-1"), "--resume", says=["book.txt", "changed since", "bytes"])
+        self.works("tokenize", book, "--out", self.path("shards"))
+        self.fails("train", self.path("shards"), "--run", self.path("refused"), "--set", "data.sampling=stream",
+                   says=["shards", "expected text, found token shards"])
+
     def test_generate_gives_the_same_text_for_the_same_seed(self):
         def text(*arguments):
             return self.works("generate", "--run", self.path("run"), "--prompt", "The", "--tokens", "60", *arguments)

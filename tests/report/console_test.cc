@@ -57,6 +57,27 @@ size_t count(const std::string& text, const std::string& part) {
 
 bool has(const std::string& text, const std::string& part) { return count(text, part) > 0; }
 
+// What takes long is named at once; how far it is, ten times a second at most.
+TEST_F(ConsoleTest, ShowsHowFarThePreparationIsOnATerminalOnly) {
+  Console plain(options(false));
+  plain.on_preparing("reading the text", 1, 4);
+  EXPECT_EQ(printed(), "");
+  Console console(options(true));
+  for (int i = 0; i < 3; ++i) console.on_preparing("reading the text", 1, 4);
+  console.on_preparing("learning a vocabulary", 0, 1);
+  EXPECT_EQ(printed(), "\r\033[Kreading the text: 25 %\r\033[Klearning a vocabulary");
+  console.on_start(run_of(100));
+  EXPECT_TRUE(printed().starts_with("\r\033[K1234 parameters; 5678 tokens to learn from"));
+}
+
+TEST_F(ConsoleTest, AnEstimateIsCalledOne) {
+  Console console(options(false));
+  train::RunStart start = run_of(100);
+  start.estimated = true;
+  console.on_start(start);
+  EXPECT_TRUE(has(printed(), "; about 5678 tokens to learn from, 90 held out"));
+}
+
 TEST_F(ConsoleTest, SaysWhatIsTrained) {
   Console console(options(false));
   console.on_start(run_of(100));

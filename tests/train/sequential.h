@@ -112,8 +112,7 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
 
 // A model and its trainer, as a run has them.
 struct Engine {
-  Engine(const RunConfig& config, const data::TrainingBatches& batches, uint32_t vocabulary,
-         TrainerOptions options = {})
+  Engine(const RunConfig& config, const data::BatchSource& batches, uint32_t vocabulary, TrainerOptions options = {})
       : plan(make_plan(config, vocabulary)),
         model(model_config(config, vocabulary), plan.packed),
         trainer(config, plan, model, batches, std::move(options)) {
