@@ -87,4 +87,7 @@ void keep(const T& value) {
 // and of the memory, and its bandwidths may be those of a cache.
 Machine measure_machine(size_t threads, bool quick = false);
 
+// Its FMA peak alone, in some milliseconds and without memory.
+double quick_fma_peak_gflops(size_t threads);
+
 }  // namespace quern::bench

@@ -53,14 +53,15 @@ int run_train(const Options& options) {
     fmt::print("{}", train::to_toml(config_of(options.config)));
     return 0;
   }
-  if (options.run.empty())
+  train::RunConfig config = options.resume ? train::RunConfig{} : config_of(options.config);
+  if (options.run.empty()) {
     throw Error("train: expected --run DIR, the folder for the result; run `quern train --help`");
-  const train::RunConfig config =
-      options.resume ? config_to_go_on(options.config, options.run) : config_of(options.config);
+  }
+  if (options.resume) config = config_to_go_on(options.config, options.run);
   report::Console console({.out = stdout,
                            .terminal = isatty(STDOUT_FILENO) != 0,
                            .interval = std::max<uint64_t>(1, config.log.interval),
-                           .peak_gflops = bench::measure_machine(train::thread_count(config), true).fma_peak_gflops,
+                           .peak_gflops = bench::quick_fma_peak_gflops(train::thread_count(config)),
                            .config = &config});
   report::Metrics metrics(std::filesystem::path(options.run) / "metrics.jsonl", config.log.interval);
   train::Observers observers{&console, &metrics};

@@ -137,8 +137,7 @@ std::vector<Field> make_fields() {
       {"data", "validation_fraction", "Share of the text, at its end, that is held out.",
        real<kData, &C::Data::validation_fraction>(0.0, 0.9)},
       {"data", "sampling",
-       "random: sequences start anywhere. epoch: every block once before any comes again. stream: in the order of "
-       "the text, which is tokenised meanwhile and never all in memory.",
+       "random: anywhere. epoch: every block in turn. stream: in order, tokenised meanwhile.",
        choice<kData, &C::Data::sampling>(kSamplings)},
 
       {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",

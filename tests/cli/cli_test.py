@@ -150,7 +150,7 @@ class Bench(unittest.TestCase):
             self.assertGreaterEqual(output[key], 0, key)
         self.assertLessEqual(MACHINE_KEYS, set(output["machine"]))
         self.assertTrue(all(set(result) == RESULT_KEYS for result in output["results"]))
-        self.assertEqual(output["results"][0]["name"], "train/tiny/3x32/mfu")
+        self.assertIn("train/tiny/3x32/mfu", [result["name"] for result in output["results"]])
 
     def test_table_has_a_row_per_result_and_a_summary(self):
         run = quern("bench", "kernels", "--quick", "--filter", "accumulate")

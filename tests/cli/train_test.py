@@ -197,7 +197,7 @@ class Output(program.ProgramTest):
         self.assertEqual(writings[-1], "400")
         self.assertEqual(printed.count("\nstep "), 0, "every step line is written over the one before")
         self.assertIn("validation", printed)
-        self.assertRegex(printed, r"left\r?\ndone: 400 steps")
+        self.assertRegex(printed, r"left\r?\nmemory: [^\n]* planned\r?\ndone: 400 steps")
 
     def on_terminal(self, *arguments):
         ours, theirs = pty.openpty()
