@@ -77,7 +77,7 @@ Bandwidth measure_bandwidth(const CpuInfo& cpu, size_t threads, bool quick) {
 
 }  // namespace
 
-double quick_fma_peak_gflops(size_t threads) { return fma_peak_gflops(threads, 10); }
+double quick_fma_peak_gflops(size_t threads) { return fma_peak_gflops(threads, 60); }
 
 Machine measure_machine(size_t threads, bool quick) {
   const CpuInfo cpu = cpu_info();
