@@ -12,7 +12,7 @@ struct StepCut {
 };
 
 // The cut that keeps `threads` threads busiest: 12 sequences of 64 tokens are three micro-batches of 256 tokens, of
-// which two threads would do two and then one; as four of 192 tokens they are shared evenly (1.3 times as fast).
+// which two threads would do two and then one; as four of 192 tokens they are shared evenly.
 // Micro-batches of more than kMicroBatchTokens tokens are made of long sequences only. Nothing but speed depends on
 // the cut: gradients are sums over rows in one order, wherever micro-batches end.
 StepCut cut_step(size_t sequences, size_t T, size_t threads);
