@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "benchmarks/lock_counter.h"
 #include "core/philox.h"
 #include "core/process_memory.h"
 #include "core/team.h"
@@ -103,14 +104,17 @@ struct Best {
   double seconds = 1e30;
   train::WorkerTimes times;
   double sleeps = 0;
+  std::optional<long> locks;
 
   void round(Run& run, uint64_t steps) {
     const train::WorkerTimes before = run.trainer->times();
     const double slept = sleeps_so_far();
+    const std::optional<LockCounts> locked = lock_counts();
     const double taken = run.steps(steps);
     if (taken >= seconds) return;
     seconds = taken;
     sleeps = sleeps_so_far() - slept;
+    if (locked) locks = lock_counts()->locks - locked->locks;
     const train::WorkerTimes after = run.trainer->times();
     times = {.total = after.total - before.total,
              .waits = {.tickets = after.waits.tickets - before.waits.tickets,
@@ -222,12 +226,15 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
                        .ticket_wait = best_ours.times.waits.tickets / total,
                        .team_wait = best_ours.times.waits.team / total,
                        .queue_wait = best_ours.times.waits.queue / total,
+                       .locks_per_step = {},
                        .sleeps_per_step = best_ours.sleeps / static_cast<double>(steps),
                        .peak_rss_bytes = peak_rss,
                        .planned_bytes = ours.plan.memory.total(),
                        .activation_bytes = ours.plan.memory.worker.activations,
                        .working_bytes = ours.plan.memory.worker.working};
   figures.mfu = figures.gflops / peak;
+  if (best_ours.locks) figures.locks_per_step = static_cast<double>(*best_ours.locks) / static_cast<double>(steps);
+  if (best_ours.locks.value_or(0) > 0) context.wrong_answer(name, "a step took a lock or waited at a barrier");
   context.add(name + "/mfu", figures.gflops, "GFLOPS", "FMA peak", peak,
               workload.as_preset() && !workload.saves_memory() ? std::optional(bars.mfu) : std::nullopt);
   context.add(name + "/utilisation", figures.utilisation, "busy", "step time", 1.0, kUtilisationBar);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,7 +33,8 @@ struct TrainFigures {
   double mfu = 0;     // of the FMA peak of all threads
   double utilisation = 0;
   double ticket_wait = 0, team_wait = 0, queue_wait = 0;
-  double sleeps_per_step = 0;  // times any thread of the process gave up its core to wait
+  std::optional<double> locks_per_step;  // and waits at barriers, in the whole process; none with a sanitizer
+  double sleeps_per_step = 0;            // times any thread of the process gave up its core to wait
   uint64_t peak_rss_bytes = 0;
   uint64_t planned_bytes = 0;     // what it was expected to be
   uint64_t activation_bytes = 0;  // of a worker, kept for backward

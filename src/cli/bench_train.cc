@@ -36,6 +36,7 @@ Json to_json(const bench::TrainFigures& figures) {
           {"ticket_wait", figures.ticket_wait},
           {"team_wait", figures.team_wait},
           {"queue_wait", figures.queue_wait},
+          {"locks_per_step", figures.locks_per_step ? Json(*figures.locks_per_step) : Json(nullptr)},
           {"sleeps_per_step", figures.sleeps_per_step},
           {"peak_rss_bytes", figures.peak_rss_bytes},
           {"planned_bytes", figures.planned_bytes},
@@ -48,9 +49,9 @@ void print_figures(const bench::TrainFigures& f) {
              f.gflops, 100 * f.mfu, rounded_bytes(f.peak_rss_bytes), rounded_bytes(f.planned_bytes));
   fmt::print(
       "{} threads in {} teams: busy {:.1f} %, waiting for turns {:.2f} %, for their team {:.2f} %, for work "
-      "{:.2f} %; {:.1f} sleeps a step\n",
+      "{:.2f} %; a step takes {} locks and sleeps {:.1f} times\n",
       f.threads, f.teams, 100 * f.utilisation, 100 * f.ticket_wait, 100 * f.team_wait, 100 * f.queue_wait,
-      f.sleeps_per_step);
+      f.locks_per_step ? fmt::format("{:g}", *f.locks_per_step) : "an unknown number of", f.sleeps_per_step);
 }
 
 }  // namespace

@@ -1,19 +1,15 @@
-// Proof that a step takes no lock and waits at no barrier: this program's functions for all of these
-// are the ones below, which count and pass on, so whatever reaches for one, in any library, is seen.
+// Proof that a step takes no lock and waits at no barrier: whatever reaches for one, in any library, is counted.
 #include <gtest/gtest.h>
 
-// The sanitizers put their own functions in the same places, and those run before anything here is ready.
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#include "benchmarks/lock_counter.h"
 
-#include <dlfcn.h>
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // there nothing is counted
+
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <barrier>
 #include <condition_variable>
-#include <cstdarg>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
@@ -22,56 +18,11 @@
 #include "support/watchdog.h"
 #include "train/sequential.h"
 
-namespace {
-
-std::atomic<long> locks{0}, futexes{0};
-
-template <typename Function>
-Function next(const char* name) {
-  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
-}
-
-}  // namespace
-
-#define QUERN_COUNTED(name, type, argument)               \
-  int name(type* argument) {                              \
-    static const auto real = next<int (*)(type*)>(#name); \
-    locks.fetch_add(1, std::memory_order_relaxed);        \
-    return real(argument);                                \
-  }
-
-extern "C" {
-
-QUERN_COUNTED(pthread_mutex_lock, pthread_mutex_t, mutex)
-QUERN_COUNTED(pthread_mutex_trylock, pthread_mutex_t, mutex)
-QUERN_COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t, lock)
-QUERN_COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t, lock)
-QUERN_COUNTED(pthread_cond_signal, pthread_cond_t, condition)
-QUERN_COUNTED(pthread_cond_broadcast, pthread_cond_t, condition)
-QUERN_COUNTED(pthread_barrier_wait, pthread_barrier_t, barrier)
-
-int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  static const auto real = next<int (*)(pthread_cond_t*, pthread_mutex_t*)>("pthread_cond_wait");
-  locks.fetch_add(1, std::memory_order_relaxed);
-  return real(condition, mutex);
-}
-
-// std::atomic::wait and notify come through here: sleeping in the kernel, and waking those who do.
-long syscall(long number, ...) {
-  static const auto real = next<long (*)(long, ...)>("syscall");
-  if (number == SYS_futex) futexes.fetch_add(1, std::memory_order_relaxed);
-  va_list list;
-  va_start(list, number);
-  long a[6];
-  for (long& argument : a) argument = va_arg(list, long);
-  va_end(list);
-  return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
-}  // extern "C"
-
 namespace quern::train {
 namespace {
+
+long locks() { return bench::lock_counts()->locks; }
+long futexes() { return bench::lock_counts()->futexes; }
 
 using test::Engine;
 using test::RandomTokens;
@@ -79,9 +30,9 @@ using test::RandomTokens;
 // The counters count: else the zeros below would mean nothing.
 TEST(TrainerLocks, LocksAndBarriersAreCounted) {
   const auto counted = [](auto&& body) {
-    const long before = locks.load();
+    const long before = locks();
     body();
-    return locks.load() - before;
+    return locks() - before;
   };
   std::mutex mutex;
   std::shared_mutex shared;
@@ -98,13 +49,13 @@ TEST(TrainerLocks, LocksAndBarriersAreCounted) {
 TEST(TrainerLocks, SleepingAndWakingAreCounted) {
   const ::quern::test::Watchdog watchdog("sleeper");
   std::atomic<int> word{0};
-  const long before = futexes.load();
+  const long before = futexes();
   std::jthread sleeper([&] { word.wait(0); });
-  while (futexes.load() == before) std::this_thread::yield();
+  while (futexes() == before) std::this_thread::yield();
   word = 1;
   word.notify_all();
   sleeper.join();
-  EXPECT_GE(futexes.load() - before, 2);
+  EXPECT_GE(futexes() - before, 2);
 }
 
 struct Shape {
@@ -130,11 +81,11 @@ TEST(TrainerLocks, AStepTakesNone) {
       const data::TrainingBatches batches = test::batches_of(config, tokens);
       Engine engine(config, batches, kVocabulary);
       for (int i = 0; i < 5; ++i) engine.trainer.step();
-      const long locked = locks.load(), slept = futexes.load();
+      const long locked = locks(), slept = futexes();
       for (uint32_t i = 0; i < kSteps; ++i) engine.trainer.step();
-      EXPECT_EQ(locks.load() - locked, 0);
+      EXPECT_EQ(locks() - locked, 0);
       RecordProperty("futex calls of " + std::string(shape.name) + ", " + std::to_string(threads) + " threads",
-                     std::to_string(futexes.load() - slept));
+                     std::to_string(futexes() - slept));
     }
   }
 }
