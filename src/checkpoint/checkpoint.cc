@@ -51,6 +51,19 @@ Stamp write_text(const Place& place, std::string_view text) {
   return {text.size(), hash.finish()};
 }
 
+// Calls visit(piece) for a mapped file's bytes, some megabytes at a time, and does not let what was visited pile up in
+// memory: a run that goes on would else need room for its weights and moments twice.
+template <typename Visit>
+void go_through(std::span<const std::byte> bytes, Visit visit) {
+  constexpr size_t kPiece = size_t{4} << 20;
+  while (!bytes.empty()) {
+    const auto piece = bytes.first(std::min(kPiece, bytes.size()));
+    visit(piece);
+    MappedFile::release(piece);
+    bytes = bytes.subspan(piece.size());
+  }
+}
+
 std::string describe(const std::vector<size_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
 // A file whose size is right is read once, for its digest; the form is checked by safetensors::File.
@@ -68,7 +81,7 @@ safetensors::File open_checked(const fs::path& folder, const StateFile& state, c
     }
     file.expect_sequential();
     Sha256 hash;
-    hash.update(file.bytes());
+    go_through(file.bytes(), [&](std::span<const std::byte> piece) { hash.update(piece); });
     if (const Sha256Digest found = hash.finish(); found != stamp->second.sha256) {
       throw Error("[checkpoint] {}: expected SHA-256 {}, found {}: the file was changed", path.native(),
                   to_hex(stamp->second.sha256), to_hex(found));
@@ -106,7 +119,11 @@ void copy_all(const safetensors::File& file, std::span<const TensorRef> refs, st
   for (const TensorRef& ref : refs) {
     const Tensor* tensor = file.find(ref.name + std::string(suffix));
     assert(tensor != nullptr && tensor->bytes.size() == ref.values.size_bytes());
-    if (!ref.values.empty()) std::memcpy(ref.values.data(), tensor->bytes.data(), tensor->bytes.size());
+    std::byte* to = std::as_writable_bytes(ref.values).data();
+    go_through(tensor->bytes, [&](std::span<const std::byte> piece) {
+      std::memcpy(to, piece.data(), piece.size());
+      to += piece.size();
+    });
   }
 }
 

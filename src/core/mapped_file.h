@@ -33,6 +33,10 @@ class MappedFile {
   // Tells the system that all of it will be read once, from front to back.
   void expect_sequential() const noexcept;
 
+  // Gives the memory of these bytes of a mapped file, where they fill whole pages, back to the system. They can still
+  // be read, from the file cache: for those who go through a large file once and count what they occupy.
+  static void release(std::span<const std::byte> bytes) noexcept;
+
  private:
   std::filesystem::path path_;
   std::string_view text_;

@@ -20,6 +20,11 @@ SMALL = ("--layers", "1", "--heads", "2", "--width", "32", "--context", "32", "-
 TEXT = "".join(f"A line of text with the number {i * i}.\n" for i in range(400))
 
 
+def sanitized():
+    """Whether the program has a sanitizer in it, which has memory of its own."""
+    return os.environ.get("QUERN_SANITIZED", "") != ""
+
+
 def environment():
     return {key: value for key, value in os.environ.items() if key != "QUERN_TARGET"}
 

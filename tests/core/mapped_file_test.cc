@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/process_memory.h"
 #include "data/files.h"
 
 namespace quern {
@@ -31,6 +32,21 @@ TEST(MappedFile, LeavesItsBytesWhereTheyAreWhenItMoves) {
   second = std::move(moved);
   EXPECT_EQ(second.text(), "first");
   EXPECT_EQ(second.path().filename(), "a.txt");
+}
+
+TEST(MappedFile, ReleasedBytesAreOutOfMemoryAndCanStillBeRead) {
+  const test::Folder folder;
+  const std::string content(size_t{64} << 20, 'x');
+  const MappedFile file(folder.write("large", content));
+  const uint64_t before = resident_bytes();
+  EXPECT_EQ(file.text(), content);
+  const uint64_t read = resident_bytes();
+  EXPECT_GT(read, before + (size_t{60} << 20));
+  MappedFile::release(file.bytes().subspan(1));  // the first page stays
+  EXPECT_LT(resident_bytes(), read - (size_t{60} << 20));
+  EXPECT_EQ(file.text(), content);
+  MappedFile::release(file.bytes().first(10));
+  MappedFile::release({});
 }
 
 TEST(MappedFile, NamesAFileThatIsMissingEmptyOrNone) {
