@@ -67,8 +67,7 @@ TEST(Recompute, InATeamGivesTheSameBits) {
   }
 }
 
-// Nothing is kept but one layer's activations and the stream at the entry of each: if anything else survived from
-// forward, then a workspace full of NaN before every layer would not show it, but the bytes do.
+// One layer's activations, the stream at the entry of the six others, and the final norm's: no byte for anything else.
 TEST(Recompute, LayersThatAreDroppedHaveNoMemory) {
   const ModelConfig config = deep_config(DType::kF32);
   const auto bytes = [&](size_t interval) {
