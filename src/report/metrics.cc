@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
-#include <string>
 #include <system_error>
 #include <utility>
 
@@ -12,16 +11,31 @@
 namespace quern::report {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
+struct Kept {
+  std::string lines;
+  double elapsed = 0;  // as the last of them says
+};
+
 // The lines of steps before `first`; a last line that a kill cut short is dropped too.
-std::string lines_before(const std::filesystem::path& path, uint64_t first) {
+Kept lines_before(const std::filesystem::path& path, uint64_t first) {
   std::ifstream file(path);
-  std::string kept, line;
-  while (std::getline(file, line)) {
+  Kept kept;
+  for (std::string line; std::getline(file, line);) {
     const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
     const bool whole = entry.is_object() && entry.contains("step") && entry["step"].is_number_unsigned();
-    if (whole && entry["step"].get<uint64_t>() < first) kept += line + "\n";
+    if (!whole || entry["step"].get<uint64_t>() >= first) continue;
+    kept.lines += line + "\n";
+    if (entry.contains("elapsed") && entry["elapsed"].is_number()) kept.elapsed = entry["elapsed"].get<double>();
   }
   return kept;
+}
+
+Json to_json(const train::MemoryUse& memory) {
+  return {{"resident", memory.resident}, {"peak", memory.peak},         {"planned", memory.planned},
+          {"weights", memory.weights},   {"gradient", memory.gradient}, {"moments", memory.moments},
+          {"batches", memory.batches},   {"arena", memory.arena},       {"pool", memory.pool}};
 }
 
 }  // namespace
@@ -29,24 +43,54 @@ std::string lines_before(const std::filesystem::path& path, uint64_t first) {
 Metrics::Metrics(std::filesystem::path file, uint64_t interval) : path_(std::move(file)), interval_(interval) {}
 
 void Metrics::on_start(const train::RunStart& start) {
-  write_file(path_, lines_before(path_, start.first_step));
+  const Kept kept = lines_before(path_, start.first_step);
+  write_file(path_, kept.lines);
   file_.open(path_, std::ios::app);
   if (!file_) throw Error("[metrics] {}: cannot be written", path_.string());
+  elapsed_ = kept.elapsed;
+  step_ = start.first_step - 1;
+  last_step_ = start.steps;
+  for (const std::string& text : std::exchange(early_, {})) write_warning(text);
 }
 
 void Metrics::on_step(const train::StepReport& report) {
-  if (report.finite && (interval_ == 0 || report.step % interval_ != 0)) return;
-  nlohmann::ordered_json entry = {{"step", report.step},
-                                  {"loss", report.loss},
-                                  {"rate", report.rate},
-                                  {"gradient_norm", report.gradient_norm},
-                                  {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds}};
+  step_ = report.step;
+  elapsed_ += report.seconds;
+  unlogged_ = report;
+  const bool due = report.step == last_step_ || (interval_ > 0 && report.step % interval_ == 0);
+  if (due || !report.finite) write_step(report);
+}
+
+void Metrics::write_step(const train::StepReport& report) {
+  Json entry = {{"step", report.step},
+                {"loss", report.loss},
+                {"rate", report.rate},
+                {"gradient_norm", report.gradient_norm},
+                {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
+                {"elapsed", elapsed_}};
   if (!report.finite) entry["skipped"] = true;
+  if (report.memory) entry["memory"] = to_json(*report.memory);
   write_line(entry.dump());
+  unlogged_.reset();
 }
 
 void Metrics::on_validation(uint64_t step, double loss) {
-  write_line(nlohmann::ordered_json({{"step", step}, {"validation_loss", loss}}).dump());
+  write_line(Json({{"step", step}, {"validation_loss", loss}}).dump());
+}
+
+// So that where the run was stopped, and how long it took until then, is known.
+void Metrics::on_end(const train::RunEnd&) {
+  if (unlogged_) write_step(*unlogged_);
+}
+
+void Metrics::on_warning(const std::string& text) {
+  if (file_.is_open()) return write_warning(text);
+  early_.push_back(text);
+}
+
+void Metrics::write_warning(const std::string& text) {
+  const Json entry = {{"step", step_}, {"warning", text}};
+  write_line(entry.dump(-1, ' ', false, Json::error_handler_t::replace));  // it may name a file in any encoding
 }
 
 void Metrics::write_line(const std::string& line) {

@@ -1,17 +1,19 @@
-// metrics.jsonl: a line of JSON per logged step and per validation.
+// metrics.jsonl: a line of JSON per logged step, per validation and per warning. docs/formats.md names the fields.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "train/observer.h"
 
 namespace quern::report {
 
-// {"step":10,"loss":3.2,"rate":0.001,"gradient_norm":1.4,"tokens_per_s":52000} every `interval` steps and at skipped
-// updates ("skipped":true), and {"step":100,"validation_loss":2.9}. A resumed run drops the lines of steps that it does
+// {"step":10,"loss":3.2,...} every `interval` steps, at skipped updates ("skipped":true) and at the last step;
+// {"step":100,"validation_loss":2.9}; {"step":100,"warning":"..."}. A resumed run drops the lines of steps that it does
 // again, so that every step is there once. Error when the file cannot be written.
 class Metrics : public train::Observer {
  public:
@@ -20,13 +22,22 @@ class Metrics : public train::Observer {
   void on_start(const train::RunStart& start) override;
   void on_step(const train::StepReport& report) override;
   void on_validation(uint64_t step, double loss) override;
+  void on_end(const train::RunEnd& end) override;
+  void on_warning(const std::string& text) override;
 
  private:
+  void write_step(const train::StepReport& report);
+  void write_warning(const std::string& text);
   void write_line(const std::string& line);
 
   std::filesystem::path path_;
   uint64_t interval_;
   std::ofstream file_;
+  uint64_t step_ = 0;                          // the last that was done
+  uint64_t last_step_ = 0;                     // of the run
+  double elapsed_ = 0;                         // seconds of all steps so far
+  std::optional<train::StepReport> unlogged_;  // the last step, when it has no line
+  std::vector<std::string> early_;             // warnings from before there was a file
 };
 
 }  // namespace quern::report

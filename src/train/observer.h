@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "train/memory_use.h"
+
 namespace quern::train {
 
 struct Plan;
@@ -20,6 +22,7 @@ struct StepReport {
   double loss_scale = 1;     // of the next step; only fp16 has one
   uint64_t tokens = 0;       // of this step
   double seconds = 0;
+  std::optional<MemoryUse> memory = {};  // after it; only of steps that are logged
 };
 
 // Before the first step.

@@ -97,8 +97,9 @@ class Session {
                        .plan = &plan_});
     double loss = 0;
     while (trainer_.steps_done() < config_.train.steps && !stop.load(std::memory_order_relaxed)) {
-      const StepReport report = trainer_.step();
+      StepReport report = trainer_.step();
       loss = report.loss;
+      if (due(config_.log.interval)) report.memory = trainer_.memory();
       observer.on_step(report);
       after_step(observer);
     }
@@ -127,11 +128,15 @@ class Session {
     check_same_data(config_, dataset_, state);
   }
 
+  // What is done every `interval` steps, and after the last, is to be done now.
+  bool due(uint64_t interval) const {
+    const uint64_t step = trainer_.steps_done();
+    return step == config_.train.steps || (interval > 0 && step % interval == 0);
+  }
+
   // Validation and checkpoint where they are due. Validation changes nothing that training depends on.
   void after_step(Observer& observer) {
     const uint64_t step = trainer_.steps_done();
-    const bool last = step == config_.train.steps;
-    const auto due = [&](uint64_t interval) { return last || (interval > 0 && step % interval == 0); };
     const bool save_due = due(config_.checkpoint.interval);
     const uint64_t interval = config_.train.validation_interval;
     std::optional<double> loss;

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "core/process_memory.h"
+
 namespace quern::train {
 namespace {
 
@@ -197,6 +199,23 @@ double Trainer::evaluate(const data::ValidationBatches& windows) {
   const double loss = evaluation_->result().loss;
   evaluation_.reset();
   return loss;
+}
+
+MemoryUse Trainer::memory() const {
+  const MemoryPlan& plan = plan_.memory;
+  const BufferPool::Statistics pool = pool_.statistics();
+  const ProcessMemory process = process_memory();
+  uint64_t arena = 0;
+  for (const Workspace& work : work_) arena += work.planned_bytes();
+  return {.weights = plan.weights + plan.packed,
+          .gradient = plan.gradient,
+          .moments = plan.moments,
+          .batches = plan.batches,
+          .arena = arena,
+          .pool = pool.bytes_held + pool.bytes_rented,
+          .planned = plan.total(),
+          .resident = process.resident,
+          .peak = process.peak};
 }
 
 void Trainer::resume_after(uint64_t steps, const data::StreamPosition& position) {

@@ -31,13 +31,14 @@ class MetricsTest : public ::testing::Test {
   }
 
   // Steps first ... last, with a validation at every fourth, as one process of a run would do them.
-  void run(uint64_t first, uint64_t last, uint64_t interval = 1) {
+  void run(uint64_t first, uint64_t last, uint64_t interval = 1, bool ends = false) {
     Metrics metrics(file_, interval);
-    metrics.on_start({.first_step = first, .steps = last, .floor = {}});
+    metrics.on_start({.first_step = first, .steps = kSteps, .floor = {}});
     for (uint64_t i = first; i <= last; ++i) {
       metrics.on_step(step(i));
       if (i % 4 == 0) metrics.on_validation(i, 2.0);
     }
+    if (ends) metrics.on_end({});
   }
   std::string text() const { return read_file(file_, 1 << 20); }
   std::vector<Json> lines() const {
@@ -47,6 +48,8 @@ class MetricsTest : public ::testing::Test {
     return lines;
   }
 
+  static constexpr uint64_t kSteps = 100;
+
   test::TemporaryFolder folder_;
   std::filesystem::path file_ = folder_ / "metrics.jsonl";
 };
@@ -55,10 +58,61 @@ TEST_F(MetricsTest, ALinePerLoggedStepAndPerValidation) {
   run(1, 8, 3);
   const std::vector<Json> found = lines();
   ASSERT_EQ(found.size(), 4u);
-  EXPECT_EQ(found[0], Json::parse(R"({"step":3,"loss":1.0,"rate":0.001,"gradient_norm":1.5,"tokens_per_s":2000.0})"));
+  EXPECT_EQ(found[0], Json::parse(R"({"step":3,"loss":1.0,"rate":0.001,"gradient_norm":1.5,"tokens_per_s":2000.0,
+                                      "elapsed":1.5})"));
   EXPECT_EQ(found[1], Json::parse(R"({"step":4,"validation_loss":2.0})"));
   EXPECT_EQ(found[2]["step"], 6);
   EXPECT_EQ(found[3]["step"], 8);
+}
+
+TEST_F(MetricsTest, TheLastStepIsLoggedOnce) {
+  run(99, 100, 7);
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_EQ(lines()[0]["step"], 100);
+  run(1, 8, 3, true);  // stopped before the last
+  ASSERT_EQ(lines().size(), 5u);
+  EXPECT_EQ(lines()[4]["step"], 8);
+  EXPECT_EQ(lines()[4]["elapsed"], 4.0);
+  run(1, 6, 3, true);
+  EXPECT_EQ(lines().size(), 3u);
+  run(7, 6, 3, true);  // nothing to do
+  EXPECT_EQ(lines().size(), 3u);
+}
+
+TEST_F(MetricsTest, TimeGoesOnWhereTheRunWasStopped) {
+  run(1, 5, 3, true);
+  run(6, 7, 3, true);
+  EXPECT_EQ(lines().back()["step"], 7);
+  EXPECT_EQ(lines().back()["elapsed"], 3.5);
+}
+
+TEST_F(MetricsTest, MemoryIsThatOfTheStep) {
+  Metrics metrics(file_, 1);
+  metrics.on_start({.first_step = 1, .steps = 20, .floor = {}});
+  train::StepReport report = step(1);
+  report.memory = train::MemoryUse{.weights = 1,
+                                   .gradient = 2,
+                                   .moments = 3,
+                                   .batches = 4,
+                                   .arena = 5,
+                                   .pool = 6,
+                                   .planned = 7,
+                                   .resident = 8,
+                                   .peak = 9};
+  metrics.on_step(report);
+  EXPECT_EQ(lines()[0]["memory"], Json::parse(R"({"weights":1,"gradient":2,"moments":3,"batches":4,"arena":5,"pool":6,
+                                                  "planned":7,"resident":8,"peak":9})"));
+}
+
+TEST_F(MetricsTest, WarningsStandAtTheirStep) {
+  Metrics metrics(file_, 10);
+  metrics.on_warning("before the file \xff");  // an old checkpoint was taken
+  metrics.on_start({.first_step = 6, .steps = 20, .floor = {}});
+  metrics.on_step(step(6));
+  metrics.on_warning("after a step");
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_EQ(lines()[0], Json::parse("{\"step\":5,\"warning\":\"before the file \ufffd\"}"));
+  EXPECT_EQ(lines()[1], Json::parse(R"({"step":6,"warning":"after a step"})"));
 }
 
 TEST_F(MetricsTest, ASkippedUpdateIsLoggedAtAnyStep) {

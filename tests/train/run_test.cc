@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "support/message.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
+#include "train/plan.h"
 
 namespace quern::train {
 namespace {
@@ -80,6 +82,32 @@ TEST_F(RunTest, NoLimitOnValidationIsAllOfTheHeldOutText) {
   }
   EXPECT_EQ(losses[0], losses[2]);
   EXPECT_NE(losses[0], losses[1]);
+}
+
+TEST_F(RunTest, MemoryIsSampledAtLoggedStepsAndTheLast) {
+  struct Watch : Observer {
+    void on_start(const RunStart& start) override { planned = start.plan->memory.total(); }
+    void on_step(const StepReport& report) override {
+      if (report.memory) samples[report.step] = *report.memory;
+    }
+    uint64_t planned = 0;
+    std::map<uint64_t, MemoryUse> samples;
+  } watch;
+  RunConfig config = small_config();
+  config.log.interval = 5;
+  start_run(config, root_ / "run", watch, stop_);
+  ASSERT_EQ(watch.samples.size(), 3u);  // 5, 10 and 12
+  for (const auto& [step, memory] : watch.samples) {
+    EXPECT_TRUE(step % 5 == 0 || step == 12) << step;
+    EXPECT_EQ(memory.planned, watch.planned);
+    EXPECT_GE(memory.weights, memory.moments / 2);
+    EXPECT_GE(memory.gradient, memory.moments / 2);
+    EXPECT_GT(memory.arena, 0u);
+    EXPECT_GE(memory.peak, memory.resident);
+    EXPECT_GT(memory.resident, memory.weights);
+    EXPECT_LE(memory.allocated() - memory.pool, memory.planned);
+  }
+  EXPECT_GT(watch.samples[12].pool, 0u);  // what the validation of an earlier step rented
 }
 
 // Promise I3.
