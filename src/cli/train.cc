@@ -14,6 +14,7 @@
 #include "core/error.h"
 #include "report/console.h"
 #include "report/metrics.h"
+#include "report/tensorboard.h"
 #include "train/observers.h"
 #include "train/run.h"
 #include "train/trainer.h"
@@ -36,6 +37,8 @@ constexpr const char* kExamples = R"(Examples:
                                                           tokenise while training: for text of any size
   quern train --preset small --print-config > my.toml     every setting, explained
   quern train --config my.toml --steps 500 --set checkpoint.keep=5 --run runs/mine
+  quern train --run runs/seen --set log.tensorboard=true --set log.histogram_interval=100
+                                                          then: tensorboard --logdir runs
   quern train --preset small --memory 300M --run runs/lean   the fastest way that fits
 
 --print-config explains every setting. The preset comes first, then --config, --set, and the flags of single settings.
@@ -64,7 +67,9 @@ int run_train(const Options& options) {
                            .peak_gflops = bench::quick_fma_peak_gflops(train::thread_count(config)),
                            .config = &config});
   report::Metrics metrics(std::filesystem::path(options.run) / "metrics.jsonl", config.log.interval);
+  report::TensorBoard tensorboard(std::filesystem::path(options.run) / "tensorboard", config.log.interval);
   train::Observers observers{&console, &metrics};
+  if (config.log.tensorboard) observers.add(tensorboard);
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   const auto go = options.resume ? train::resume_run : train::start_run;

@@ -91,6 +91,10 @@ void validate(const RunConfig& config) {
                   in_quotes(path));
     }
   }
+  if (config.log.histogram_interval > 0 && !config.log.tensorboard) {
+    throw Error("[config] log.histogram_interval: expected 0 without log.tensorboard, which shows them, found {}",
+                config.log.histogram_interval);
+  }
 }
 
 }  // namespace quern::train

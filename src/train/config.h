@@ -73,6 +73,8 @@ struct RunConfig {
   };
   struct Log {
     uint64_t interval = 10;
+    bool tensorboard = false;
+    uint64_t histogram_interval = 0;
     bool operator==(const Log&) const = default;
   };
 

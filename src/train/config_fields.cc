@@ -146,7 +146,12 @@ std::vector<Field> make_fields() {
       {"checkpoint", "keep_best", "Also keep the one with the lowest validation loss.",
        flag<kCheckpoint, &C::Checkpoint::keep_best>()},
 
-      {"log", "interval", "Steps between lines of metrics.jsonl.", whole<kLog, &C::Log::interval>(1, kMany)},
+      {"log", "interval", "Steps between lines of metrics.jsonl, and between points in TensorBoard.",
+       whole<kLog, &C::Log::interval>(1, kMany)},
+      {"log", "tensorboard", "Also write TensorBoard's event files, into the run's folder tensorboard.",
+       flag<kLog, &C::Log::tensorboard>()},
+      {"log", "histogram_interval", "Steps between histograms of all weights in TensorBoard; 0: none.",
+       whole<kLog, &C::Log::histogram_interval>(0, kMany)},
   };
 }
 

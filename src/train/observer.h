@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -42,6 +43,12 @@ struct RunEnd {
   uint64_t planned_bytes = 0, peak_bytes = 0;  // of the whole process; a peak of 0: not known
 };
 
+// A tensor.
+struct NamedValues {
+  std::string_view name;
+  std::span<const float> values;
+};
+
 // Called by the thread that trains, between steps; what it is given lives for the call. Does nothing by default.
 class Observer {
  public:
@@ -55,6 +62,8 @@ class Observer {
   virtual void on_start(const RunStart&) {}
   virtual void on_step(const StepReport&) {}
   virtual void on_validation(uint64_t /*step*/, double /*loss*/) {}
+  // Every log.histogram_interval steps and after the last.
+  virtual void on_weights(uint64_t /*step*/, std::span<const NamedValues>) {}
   virtual void on_checkpoint(uint64_t /*step*/, const std::filesystem::path&) {}
   virtual void on_end(const RunEnd&) {}
   virtual void on_warning(const std::string&) {}

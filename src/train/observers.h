@@ -12,6 +12,7 @@ namespace quern::train {
 class Observers : public Observer {
  public:
   Observers(std::initializer_list<Observer*> observers) : observers_(observers) {}
+  void add(Observer& observer) { observers_.push_back(&observer); }
 
   void on_preparing(std::string_view what, uint64_t done, uint64_t total) override {
     for (Observer* observer : observers_) observer->on_preparing(what, done, total);
@@ -24,6 +25,9 @@ class Observers : public Observer {
   }
   void on_validation(uint64_t step, double loss) override {
     for (Observer* observer : observers_) observer->on_validation(step, loss);
+  }
+  void on_weights(uint64_t step, std::span<const NamedValues> weights) override {
+    for (Observer* observer : observers_) observer->on_weights(step, weights);
   }
   void on_checkpoint(uint64_t step, const std::filesystem::path& path) override {
     for (Observer* observer : observers_) observer->on_checkpoint(step, path);

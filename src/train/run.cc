@@ -101,6 +101,7 @@ class Session {
       loss = report.loss;
       if (due(config_.log.interval)) report.memory = trainer_.memory();
       observer.on_step(report);
+      if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
       after_step(observer);
     }
     if (saved_step_ != trainer_.steps_done()) save(observer);
@@ -132,6 +133,12 @@ class Session {
   bool due(uint64_t interval) const {
     const uint64_t step = trainer_.steps_done();
     return step == config_.train.steps || (interval > 0 && step % interval == 0);
+  }
+
+  void show_weights(Observer& observer) const {
+    std::vector<NamedValues> tensors;
+    for (const checkpoint::TensorRef& tensor : weights_) tensors.push_back({tensor.name, tensor.values});
+    observer.on_weights(trainer_.steps_done(), tensors);
   }
 
   // Validation and checkpoint where they are due. Validation changes nothing that training depends on.

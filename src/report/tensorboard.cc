@@ -1,0 +1,168 @@
+#include "report/tensorboard.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "core/crc32c.h"
+#include "core/error.h"
+#include "report/histogram.h"
+
+namespace quern::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Field numbers of event.proto, summary.proto and histogram.proto in TensorBoard's source.
+enum EventField : uint32_t { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };
+enum SummaryField : uint32_t { kValue = 1 };
+enum ValueField : uint32_t { kTag = 1, kSimpleValue = 2, kHisto = 5 };
+enum HistogramField : uint32_t { kMin = 1, kMax, kNum, kSum, kSumSquares, kBucketLimit, kBucket };
+enum SessionLogField : uint32_t { kStatus = 1 };
+constexpr uint64_t kStatusStart = 1;
+
+constexpr std::string_view kPrefix = "events.out.tfevents.";
+constexpr double kMiB = 1 << 20;
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+ProtoMessage event() {
+  ProtoMessage message;
+  message.real(kWallTime, wall_time());
+  return message;
+}
+
+void add_scalar(ProtoMessage& summary, std::string_view tag, double value) {
+  summary.message(kValue, ProtoMessage().text(kTag, tag).real32(kSimpleValue, static_cast<float>(value)));
+}
+
+void add_memory(ProtoMessage& summary, const train::MemoryUse& memory) {
+  const auto add = [&](std::string_view tag, uint64_t bytes) {
+    add_scalar(summary, tag, static_cast<double>(bytes) / kMiB);
+  };
+  add("memory/resident", memory.resident);
+  add("memory/peak", memory.peak);
+  add("memory/planned", memory.planned);
+  add("memory/weights", memory.weights);
+  add("memory/gradient", memory.gradient);
+  add("memory/moments", memory.moments);
+  add("memory/batches", memory.batches);
+  add("memory/arena", memory.arena);
+  add("memory/pool", memory.pool);
+}
+
+ProtoMessage to_message(const Histogram& h) {
+  ProtoMessage message;
+  message.real(kMin, h.least).real(kMax, h.most).real(kNum, h.count).real(kSum, h.sum).real(kSumSquares, h.squares);
+  message.reals(kBucketLimit, h.limits).reals(kBucket, h.counts);
+  return message;
+}
+
+// A checksum of bytes that hold checksums is weak, so TFRecord stores it turned and moved.
+uint32_t masked_crc(std::string_view bytes) {
+  const uint32_t crc = crc32c(bytes);
+  return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
+}
+
+std::string little_endian(uint64_t value, int size) {
+  std::string bytes;
+  for (int i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i));
+  return bytes;
+}
+
+// TensorBoard reads files in the order of their names, which start with a time in seconds. Later than all that are
+// there, although two processes may start within a second and clocks are set back.
+uint64_t time_for_name(const fs::path& folder) {
+  auto time = static_cast<uint64_t>(wall_time());
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix)) continue;
+    uint64_t found = 0;
+    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), found);
+    if (found < UINT32_MAX) time = std::max(time, found + 1);  // larger ones have more digits, and are not ours
+  }
+  return time;
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "localhost";
+}
+
+}  // namespace
+
+TensorBoard::TensorBoard(fs::path folder, uint64_t interval) : folder_(std::move(folder)), interval_(interval) {}
+
+void TensorBoard::on_start(const train::RunStart& start) {
+  first_step_ = start.first_step;
+  last_step_ = start.steps;
+}
+
+void TensorBoard::on_step(const train::StepReport& report) {
+  const bool due = report.step == last_step_ || (interval_ > 0 && report.step % interval_ == 0);
+  if (!due && report.finite) return;
+  ProtoMessage summary;
+  add_scalar(summary, "loss/train", report.loss);
+  add_scalar(summary, "optimizer/rate", report.rate);
+  add_scalar(summary, "optimizer/gradient_norm", report.gradient_norm);
+  add_scalar(summary, "speed/tokens_per_s", static_cast<double>(report.tokens) / report.seconds);
+  if (report.memory) add_memory(summary, *report.memory);
+  write_summary(report.step, summary);
+}
+
+void TensorBoard::on_validation(uint64_t step, double loss) {
+  ProtoMessage summary;
+  add_scalar(summary, "loss/validation", loss);
+  write_summary(step, summary);
+}
+
+void TensorBoard::on_weights(uint64_t step, std::span<const train::NamedValues> weights) {
+  ProtoMessage summary;
+  for (const train::NamedValues& tensor : weights) {
+    const Histogram histogram = make_histogram(tensor.values);
+    if (histogram.count == 0) continue;
+    ProtoMessage value;
+    value.text(kTag, fmt::format("weights/{}", tensor.name)).message(kHisto, to_message(histogram));
+    summary.message(kValue, value);
+  }
+  write_summary(step, summary);
+}
+
+void TensorBoard::open() {
+  std::error_code code;
+  fs::create_directories(folder_, code);
+  if (code) throw Error("[tensorboard] {}: cannot be made: {}", folder_.string(), code.message());
+  path_ = folder_ / fmt::format("{}{:010}.{}.{}", kPrefix, time_for_name(folder_), host_name(), getpid());
+  file_.open(path_, std::ios::binary | std::ios::app);
+  if (!file_) throw Error("[tensorboard] {}: cannot be written", path_.string());
+  ProtoMessage version = event(), start = event();
+  write_record(version.text(kFileVersion, "brain.Event:2"));
+  start.whole(kStep, first_step_).message(kSessionLog, ProtoMessage().whole(kStatus, kStatusStart));
+  write_record(start);
+}
+
+void TensorBoard::write_summary(uint64_t step, const ProtoMessage& summary) {
+  if (!file_.is_open()) open();
+  ProtoMessage message = event();
+  write_record(message.whole(kStep, step).message(kSummary, summary));
+}
+
+void TensorBoard::write_record(const ProtoMessage& event) {
+  const std::string& data = event.bytes();
+  const std::string length = little_endian(data.size(), 8);
+  const std::string record = length + little_endian(masked_crc(length), 4) + data + little_endian(masked_crc(data), 4);
+  errno = 0;
+  if (file_.write(record.data(), static_cast<std::streamsize>(record.size())) && file_.flush()) return;
+  throw Error("[tensorboard] {}: cannot write a record of {} bytes: {}", path_.string(), record.size(),
+              errno == 0 ? "unknown reason" : std::generic_category().message(errno));
+}
+
+}  // namespace quern::report

@@ -1,0 +1,40 @@
+// TensorBoard's event files: the curves of a run, and histograms of its weights.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "report/protobuf.h"
+#include "train/observer.h"
+
+namespace quern::report {
+
+// Writes into `folder`, every `interval` steps, at skipped updates and at the last step: loss/train, loss/validation,
+// optimizer/rate, optimizer/gradient_norm, speed/tokens_per_s and memory/* in MiB; and histograms of what on_weights()
+// brings. A process has a file of its own, made with its first record, that sorts after those of earlier ones. It
+// starts by telling TensorBoard to forget what an interrupted process wrote of the steps that come again. A record is
+// written whole and at once: a kill leaves at most a last one cut short, which TensorBoard passes over. Error when a
+// file cannot be written.
+class TensorBoard : public train::Observer {
+ public:
+  TensorBoard(std::filesystem::path folder, uint64_t interval);
+
+  void on_start(const train::RunStart& start) override;
+  void on_step(const train::StepReport& report) override;
+  void on_validation(uint64_t step, double loss) override;
+  void on_weights(uint64_t step, std::span<const train::NamedValues> weights) override;
+
+ private:
+  void open();
+  void write_summary(uint64_t step, const ProtoMessage& summary);
+  void write_record(const ProtoMessage& event);
+
+  std::filesystem::path folder_, path_;
+  uint64_t interval_;
+  uint64_t first_step_ = 1, last_step_ = 0;
+  std::ofstream file_;
+};
+
+}  // namespace quern::report
