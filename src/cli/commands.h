@@ -22,6 +22,7 @@ Command add_bench(CLI::App& app);
 Command add_train(CLI::App& app);
 Command add_generate(CLI::App& app);
 Command add_eval(CLI::App& app);
+Command add_report(CLI::App& app);
 Command add_tokenize(CLI::App& app);
 Command add_plan(CLI::App& app);
 

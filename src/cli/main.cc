@@ -35,6 +35,7 @@ constexpr const char* kExamples = R"(Examples:
   quern train --run runs/first      learn to write small stories
   quern generate --run runs/first   let it write one
   quern eval --run runs/first       how well it predicts text that it has not seen
+  quern report --run runs/first     how it went, with the loss curve
   quern plan --preset gpt2          how much memory training would take
   quern info                        what this machine can do
   quern bench --list                the workloads
@@ -71,7 +72,7 @@ int run_chosen(const std::vector<Command>& commands) {
     if (std::fflush(stdout) != 0) throw Error("[output] standard output cannot be written: is the disk full?");
     return code;
   }
-  throw Error("expected a command: train, generate, eval, tokenize, plan, info or bench; run `quern --help`");
+  throw Error("expected a command: train, generate, eval, report, tokenize, plan, info or bench; run `quern --help`");
 }
 
 int run(int argc, char** argv) {
@@ -79,8 +80,8 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version_line());
   app.require_subcommand(0, 1);  // none is told apart from an unknown one below
   app.footer(kExamples);
-  const std::vector<Command> commands = {add_train(app), add_generate(app), add_eval(app), add_tokenize(app),
-                                         add_plan(app),  add_info(app),     add_bench(app)};
+  const std::vector<Command> commands = {add_train(app),    add_generate(app), add_eval(app), add_report(app),
+                                         add_tokenize(app), add_plan(app),     add_info(app), add_bench(app)};
   try {
     app.parse(argc, argv);
     return run_chosen(commands);

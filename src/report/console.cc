@@ -4,6 +4,7 @@
 
 #include "core/byte_size.h"
 #include "core/clock.h"
+#include "report/duration.h"
 #include "report/plan_text.h"
 
 namespace quern::report {
@@ -11,12 +12,6 @@ namespace {
 
 constexpr double kRefresh = 0.1;     // seconds between two writings of the line
 constexpr double kForgetting = 0.9;  // weight of the past in the rate shown
-
-std::string duration(double seconds) {
-  const auto s = static_cast<uint64_t>(seconds + 0.5);
-  if (s >= 3600) return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
-  return fmt::format("{}m{:02}s", s / 60, s % 60);
-}
 
 }  // namespace
 

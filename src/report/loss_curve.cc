@@ -1,0 +1,205 @@
+#include "report/loss_curve.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+namespace quern::report {
+namespace {
+
+constexpr size_t kLabel = 9;  // columns left of the axis
+constexpr std::string_view kTrainingColor = "\033[36m", kValidationColor = "\033[33m", kAlarmColor = "\033[31m",
+                           kPlain = "\033[0m";
+
+bool usable(double loss) { return std::abs(loss) < 1e300; }  // differences stay finite; false for NaN
+
+struct Scale {
+  double low = 0, high = 1;
+};
+
+// From the least loss to that of the bulk of the points, the first, and whatever is not three times as far away. With
+// ten points or fewer the largest is among the bulk.
+Scale scale_of(std::vector<double> losses) {
+  const double first = losses.front();
+  std::sort(losses.begin(), losses.end());
+  const size_t last = losses.size() - 1;
+  const double low = losses[0], bulk = std::max(first, losses[last - last / 10]);
+  const double high = losses[last] <= low + 3 * (bulk - low) ? losses[last] : bulk;
+  const double margin = high > low ? 0 : std::max(std::abs(low) * 0.1, 1e-3);
+  return {low - margin, high + margin};
+}
+
+// As many digits as there is room for.
+std::string label(double loss) {
+  for (int digits = 4; digits > 1; --digits) {
+    std::string text = fmt::format("{:.{}g}", loss, digits);
+    if (text.size() < kLabel) return text;
+  }
+  return fmt::format("{:.0e}", loss);
+}
+
+class Canvas {
+ public:
+  Canvas(const CurveOptions& options, uint64_t first, uint64_t last, Scale scale)
+      : columns_(std::max<size_t>(options.width, 40) - kLabel - 1),
+        color_(options.color),
+        first_(first),
+        last_(last),
+        scale_(scale),
+        rows_(std::max<size_t>(options.height, 4), std::string(columns_, ' ')),
+        axis_(columns_, '-') {}
+
+  size_t columns() const { return columns_; }
+  size_t column(uint64_t step) const {
+    if (last_ == first_) return 0;
+    const double share = static_cast<double>(step - first_) / static_cast<double>(last_ - first_);
+    return static_cast<size_t>(share * static_cast<double>(columns_ - 1) + 0.5);
+  }
+  size_t row(double loss) const {
+    const double share = std::clamp((scale_.high - loss) / (scale_.high - scale_.low), 0.0, 1.0);
+    return static_cast<size_t>(share * static_cast<double>(rows_.size() - 1) + 0.5);
+  }
+  bool above(double loss) const { return loss > scale_.high; }
+
+  void mark(size_t column, double loss, char mark) {
+    if (above(loss)) {
+      rows_[0][column] = '^';
+    } else {
+      rows_[row(loss)][column] = mark;
+    }
+  }
+  void mark_spread(size_t column, double least, double largest) {
+    for (size_t r = row(largest); r <= row(least); ++r) rows_[r][column] = '.';
+  }
+  void mark_not_finite(size_t column) { axis_[column] = 'x'; }
+
+  std::string text() const {
+    std::string text;
+    const size_t labels = rows_.size() / 4;
+    for (size_t r = 0; r < rows_.size(); ++r) {
+      const bool labelled = (r % labels == 0 && r + labels / 2 < rows_.size()) || r + 1 == rows_.size();
+      const double share = static_cast<double>(r) / static_cast<double>(rows_.size() - 1);
+      const double loss = scale_.high - share * (scale_.high - scale_.low);
+      text += labelled ? fmt::format("{:>{}} |", label(loss), kLabel - 1) : std::string(kLabel, ' ') + "|";
+      text += line(rows_[r]) + "\n";
+    }
+    text += std::string(kLabel, ' ') + "+" + line(axis_) + "\n";
+    const std::string begin = fmt::format("{}step {}", std::string(kLabel + 1, ' '), first_);
+    const std::string end = last_ == first_ ? "" : fmt::format(" {}", last_);
+    return text + fmt::format("{}{:>{}}\n", begin, end, kLabel + 1 + columns_ - begin.size());
+  }
+
+ private:
+  // Without blanks at the end, and with colors.
+  std::string line(const std::string& marks) const {
+    const size_t length = marks.find_last_not_of(' ') + 1;  // of npos: 0
+    if (!color_) return marks.substr(0, length);
+    std::string text;
+    for (size_t i = 0; i < length; ++i) {
+      const char mark = marks[i];
+      const std::string_view color = mark == 'o'                  ? kValidationColor
+                                     : mark == '*' || mark == '.' ? kTrainingColor
+                                     : mark == '^' || mark == 'x' ? kAlarmColor
+                                                                  : std::string_view();
+      if (color.empty()) {
+        text += mark;
+      } else {
+        text += fmt::format("{}{}{}", color, mark, kPlain);
+      }
+    }
+    return text;
+  }
+
+  size_t columns_;
+  bool color_;
+  uint64_t first_, last_;
+  Scale scale_;
+  std::vector<std::string> rows_;
+  std::string axis_;
+};
+
+// What a column has of the training.
+struct Column {
+  double least = std::numeric_limits<double>::infinity(), largest = -least, sum = 0;
+  double spike = -std::numeric_limits<double>::infinity();  // the highest above the scale
+  size_t count = 0;
+};
+
+void draw_training(Canvas& canvas, const std::vector<LossPoint>& points) {
+  std::vector<Column> columns(canvas.columns());
+  for (const LossPoint& point : points) {
+    const size_t at = canvas.column(point.step);
+    Column& column = columns[at];
+    if (!usable(point.loss)) {
+      canvas.mark_not_finite(at);
+    } else if (canvas.above(point.loss)) {
+      column.spike = std::max(column.spike, point.loss);
+    } else {
+      column.least = std::min(column.least, point.loss);
+      column.largest = std::max(column.largest, point.loss);
+      column.sum += point.loss;
+      ++column.count;
+    }
+  }
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const Column& column = columns[i];
+    if (column.count > 0) {
+      canvas.mark_spread(i, column.least, column.largest);
+      canvas.mark(i, column.sum / static_cast<double>(column.count), '*');
+    }
+    if (std::isfinite(column.spike)) canvas.mark(i, column.spike, '^');
+  }
+}
+
+void draw_validation(Canvas& canvas, const std::vector<LossPoint>& points) {
+  for (const LossPoint& point : points) {
+    if (usable(point.loss)) {
+      canvas.mark(canvas.column(point.step), point.loss, 'o');
+    } else {
+      canvas.mark_not_finite(canvas.column(point.step));
+    }
+  }
+}
+
+std::string legend(const std::vector<LossPoint>& all, bool trained, bool validated, const Canvas& canvas) {
+  std::string text;
+  const auto add = [&](std::string_view part) { text += (text.empty() ? "" : "   ") + std::string(part); };
+  if (trained) add("* training (. least to largest)");
+  if (validated) add("o validation");
+  const auto odd = [](const LossPoint& point) { return !usable(point.loss); };
+  const auto bad = std::count_if(all.begin(), all.end(), odd);
+  if (bad > 0) add(fmt::format("x not finite ({})", bad));
+  text = std::string(kLabel + 1, ' ') + text + "\n";
+  const LossPoint* highest = nullptr;
+  for (const LossPoint& point : all) {
+    if (!usable(point.loss) || !canvas.above(point.loss)) continue;
+    if (highest == nullptr || point.loss > highest->loss) highest = &point;
+  }
+  if (highest == nullptr) return text;
+  return text + fmt::format("{}^ above the scale, up to {:.4g} at step {}\n", std::string(kLabel + 1, ' '),
+                            highest->loss, highest->step);
+}
+
+}  // namespace
+
+std::string draw_losses(const std::vector<LossPoint>& training, const std::vector<LossPoint>& validation,
+                        const CurveOptions& options) {
+  std::vector<LossPoint> all = training;
+  all.insert(all.end(), validation.begin(), validation.end());
+  std::vector<double> losses;
+  for (const LossPoint& point : all) {
+    if (usable(point.loss)) losses.push_back(point.loss);
+  }
+  if (losses.empty()) return all.empty() ? "no loss was logged\n" : "no loss that was logged is finite\n";
+  const auto by_step = [](const LossPoint& a, const LossPoint& b) { return a.step < b.step; };
+  const auto [first, last] = std::minmax_element(all.begin(), all.end(), by_step);
+  Canvas canvas(options, first->step, last->step, scale_of(losses));
+  draw_training(canvas, training);
+  draw_validation(canvas, validation);
+  return canvas.text() + legend(all, !training.empty(), !validation.empty(), canvas);
+}
+
+}  // namespace quern::report

@@ -1,0 +1,145 @@
+#include "report/run_log.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/descriptor.h"
+#include "core/text.h"
+
+namespace quern::report {
+namespace {
+
+using Json = nlohmann::json;
+using train::MemoryUse;
+
+struct NumberField {
+  const char* name;
+  std::optional<double> LoggedStep::*member;
+};
+constexpr NumberField kNumbers[] = {{"loss", &LoggedStep::loss},
+                                    {"validation_loss", &LoggedStep::validation_loss},
+                                    {"rate", &LoggedStep::rate},
+                                    {"gradient_norm", &LoggedStep::gradient_norm},
+                                    {"tokens_per_s", &LoggedStep::tokens_per_s},
+                                    {"elapsed", &LoggedStep::elapsed}};
+
+struct MemoryField {
+  const char* name;
+  uint64_t MemoryUse::*member;
+};
+constexpr MemoryField kMemory[] = {
+    {"resident", &MemoryUse::resident}, {"peak", &MemoryUse::peak},         {"planned", &MemoryUse::planned},
+    {"weights", &MemoryUse::weights},   {"gradient", &MemoryUse::gradient}, {"moments", &MemoryUse::moments},
+    {"batches", &MemoryUse::batches},   {"arena", &MemoryUse::arena},       {"pool", &MemoryUse::pool}};
+
+// As it may be shown: a file from elsewhere could hold escape codes.
+std::string in_one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+  }
+  return text;
+}
+
+// Reads one line after the other; each returns what is wrong with it, empty when nothing is.
+class Reader {
+ public:
+  std::string read(const std::string& line) {
+    const Json entry = Json::parse(line, nullptr, false);
+    if (!entry.is_object()) return "expected a JSON object, found " + in_quotes(line, 40);
+    const auto number = entry.find("step");
+    if (number == entry.end() || !number->is_number_unsigned()) return "expected a step, found " + in_quotes(line, 40);
+    LoggedStep step = known(number->get<uint64_t>());
+    bool any = false;
+    for (const auto& [name, member] : kNumbers) {
+      const auto found = entry.find(name);
+      if (found == entry.end()) continue;
+      if (!found->is_number() && !found->is_null()) return wrong(name, "a number", *found);
+      step.*member = found->is_null() ? std::numeric_limits<double>::quiet_NaN() : found->get<double>();
+      any = true;
+    }
+    if (entry.contains("loss")) step.skipped = entry.contains("skipped") && entry["skipped"] == true;
+    if (const auto memory = entry.find("memory"); memory != entry.end()) {
+      if (!memory->is_object()) return wrong("memory", "an object", *memory);
+      step.memory = memory_of(*memory);
+    }
+    if (const auto warning = entry.find("warning"); warning != entry.end()) {
+      if (!warning->is_string()) return wrong("warning", "text", *warning);
+      warnings.push_back({step.step, in_one_line(warning->get<std::string>())});
+    }
+    if (any) steps[step.step] = step;
+    return {};
+  }
+
+  std::map<uint64_t, LoggedStep> steps;
+  std::vector<LoggedWarning> warnings;
+
+ private:
+  LoggedStep known(uint64_t number) const {
+    const auto found = steps.find(number);
+    if (found != steps.end()) return found->second;
+    LoggedStep step;
+    step.step = number;
+    return step;
+  }
+
+  static std::string wrong(std::string_view name, std::string_view expected, const Json& found) {
+    return fmt::format("{}: expected {}, found {}", name, expected,
+                       in_quotes(found.dump(-1, ' ', true, Json::error_handler_t::replace), 40));
+  }
+
+  static MemoryUse memory_of(const Json& entry) {
+    MemoryUse memory;
+    for (const auto& [name, member] : kMemory) {
+      const auto found = entry.find(name);
+      if (found != entry.end() && found->is_number_unsigned()) memory.*member = found->get<uint64_t>();
+    }
+    return memory;
+  }
+};
+
+}  // namespace
+
+RunLog read_run_log(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return {};
+  regular_file_status(Descriptor(file), file);  // tells a folder, and a file that may not be read
+  std::ifstream stream(file);
+  Reader reader;
+  RunLog log;
+  uint64_t number = 0;
+  for (std::string line; std::getline(stream, line);) {
+    const std::string problem = reader.read(line);
+    ++number;
+    if (!problem.empty()) log.damaged.push_back(fmt::format("{}:{}: {}", file.filename().string(), number, problem));
+  }
+  for (auto& [step, logged] : reader.steps) log.steps.push_back(logged);
+  log.warnings = std::move(reader.warnings);
+  return log;
+}
+
+std::string to_csv(const RunLog& log) {
+  std::string text = "step";
+  for (const NumberField& field : kNumbers) text += fmt::format(",{}", field.name);
+  text += ",skipped";
+  for (const MemoryField& field : kMemory) text += fmt::format(",memory_{}", field.name);
+  text += "\n";
+  for (const LoggedStep& step : log.steps) {
+    text += fmt::format("{}", step.step);
+    for (const NumberField& field : kNumbers) {
+      const auto& value = step.*field.member;
+      text += value ? fmt::format(",{}", *value) : ",";
+    }
+    text += step.loss ? fmt::format(",{}", step.skipped ? 1 : 0) : ",";
+    for (const MemoryField& field : kMemory) {
+      text += step.memory ? fmt::format(",{}", (*step.memory).*field.member) : ",";
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace quern::report

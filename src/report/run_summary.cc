@@ -1,0 +1,124 @@
+#include "report/run_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/byte_size.h"
+#include "report/duration.h"
+
+namespace quern::report {
+namespace {
+
+constexpr size_t kWarningsShown = 8;
+
+std::optional<Speed> speed_of(const RunLog& log) {
+  std::vector<double> speeds;
+  for (const LoggedStep& step : log.steps) {
+    if (step.tokens_per_s && std::isfinite(*step.tokens_per_s)) speeds.push_back(*step.tokens_per_s);
+  }
+  if (speeds.empty()) return std::nullopt;
+  std::sort(speeds.begin(), speeds.end());
+  return Speed{.median = speeds[speeds.size() / 2], .slowest = speeds.front(), .fastest = speeds.back()};
+}
+
+void add_step(RunSummary& summary, const LoggedStep& step) {
+  if (step.loss) {
+    summary.loss = StepLoss{step.step, *step.loss};
+    summary.step = step.step;
+  }
+  if (step.validation_loss) {
+    summary.validation = StepLoss{step.step, *step.validation_loss};
+    const bool better = !summary.best_validation || *step.validation_loss < summary.best_validation->loss;
+    if (better && std::isfinite(*step.validation_loss)) summary.best_validation = summary.validation;
+  }
+  if (step.elapsed && std::isfinite(*step.elapsed)) summary.seconds = *step.elapsed;
+  if (step.memory) {
+    const uint64_t peak = std::max(step.memory->peak, summary.memory ? summary.memory->peak : 0);
+    summary.memory = step.memory;
+    summary.memory->peak = peak;
+  }
+  summary.skipped += step.skipped ? 1 : 0;
+}
+
+std::string row(std::string_view name, std::string_view value) { return fmt::format("{:<13}{}\n", name, value); }
+
+std::string model_text(const train::RunConfig& config, std::optional<uint64_t> parameters) {
+  const auto& model = config.model;
+  return fmt::format("{}{} layers, {} heads, width {}, context {}; {}",
+                     parameters ? fmt::format("{} parameters: ", *parameters) : "", model.layers, model.heads,
+                     model.width, model.context, precision_name(config.train.precision));
+}
+
+std::string time_text(const RunSummary& summary) {
+  if (!summary.speed) return "not known";
+  const Speed& speed = *summary.speed;
+  return fmt::format("{} of steps; {:.0f} tokens/s ({:.0f} to {:.0f})", duration(summary.seconds), speed.median,
+                     speed.slowest, speed.fastest);
+}
+
+std::string validation_text(const RunSummary& summary) {
+  if (!summary.validation) return "not measured";
+  std::string text = fmt::format("{:.4f} at step {}", summary.validation->loss, summary.validation->step);
+  if (!summary.best_validation) return text;
+  return text + fmt::format(", best {:.4f} at step {}", summary.best_validation->loss, summary.best_validation->step);
+}
+
+// What the process occupies beside what the run has allocated is the program and its data.
+std::string memory_text(const train::MemoryUse& m) {
+  std::string text = row("memory", fmt::format("{} at most, {} planned; {} at the last sample", rounded_bytes(m.peak),
+                                               rounded_bytes(m.planned), rounded_bytes(m.resident)));
+  const auto add = [&](std::string_view name, uint64_t bytes) {
+    if (bytes > 0) text += fmt::format("  {:<22}{:>10}\n", name, rounded_bytes(bytes));
+  };
+  add("weights", m.weights);
+  add("gradient", m.gradient);
+  add("moments", m.moments);
+  add("batches read ahead", m.batches);
+  add("arena of activations", m.arena);
+  add("pool", m.pool);
+  add("program and data", m.resident > m.allocated() ? m.resident - m.allocated() : 0);
+  return text;
+}
+
+std::string warnings_text(const RunSummary& summary) {
+  std::vector<std::string> lines = summary.warnings;
+  if (summary.skipped > 0) {
+    lines.insert(lines.begin(), fmt::format("{} {} skipped: the gradient was not finite", summary.skipped,
+                                            summary.skipped == 1 ? "update was" : "updates were"));
+  }
+  if (lines.empty()) return row("warnings", "none");
+  std::string text;
+  for (size_t i = 0; i < std::min(lines.size(), kWarningsShown); ++i) text += row(i == 0 ? "warnings" : "", lines[i]);
+  if (lines.size() > kWarningsShown) text += row("", fmt::format("and {} more", lines.size() - kWarningsShown));
+  return text;
+}
+
+}  // namespace
+
+RunSummary summarise(const train::RunConfig& config, const RunLog& log) {
+  RunSummary summary;
+  summary.steps = config.train.steps;
+  for (const LoggedStep& step : log.steps) add_step(summary, step);
+  summary.tokens = summary.step * config.train.batch * config.train.accumulation * config.model.context;
+  summary.speed = speed_of(log);
+  for (const LoggedWarning& warning : log.warnings) {
+    summary.warnings.push_back(fmt::format("step {}: {}", warning.step, warning.text));
+  }
+  for (const std::string& line : log.damaged) summary.warnings.push_back(line + "; the line was left out");
+  return summary;
+}
+
+std::string to_text(const RunSummary& summary, const train::RunConfig& config, std::optional<uint64_t> parameters) {
+  std::string text = row("model", model_text(config, parameters));
+  text += row("steps", fmt::format("{} of {}, {} tokens", summary.step, summary.steps, summary.tokens));
+  text += row("time", time_text(summary));
+  text += row("loss", summary.loss ? fmt::format("{:.4f} at step {}", summary.loss->loss, summary.loss->step)
+                                   : "nothing logged yet");
+  text += row("validation", validation_text(summary));
+  text += summary.memory ? memory_text(*summary.memory) : row("memory", "not known");
+  return text + warnings_text(summary);
+}
+
+}  // namespace quern::report
