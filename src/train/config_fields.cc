@@ -136,8 +136,7 @@ std::vector<Field> make_fields() {
        whole<kData, &C::Data::vocabulary>(256, 1'000'000)},
       {"data", "validation_fraction", "Share of the text, at its end, that is held out.",
        real<kData, &C::Data::validation_fraction>(0.0, 0.9)},
-      {"data", "sampling",
-       "random: anywhere. epoch: every block in turn. stream: in order, tokenised meanwhile.",
+      {"data", "sampling", "random: anywhere. epoch: every block in turn. stream: in order, tokenised meanwhile.",
        choice<kData, &C::Data::sampling>(kSamplings)},
 
       {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",
