@@ -1,0 +1,129 @@
+// Timing regions of a program, thread by thread and without locks: where time goes, and how fast work is done there.
+//
+//   const quern::Region kParse("parse", quern::Unit::kBytes);  // one for the whole program
+//
+//   quern::Profile profile({.threads = 1});
+//   {
+//     const quern::ProfiledThread here(profile, 0);  // from now on this thread's regions are timed
+//     const quern::Timed timed(kParse, bytes);       // until the end of the block
+//     parse(text);
+//   }
+//   for (const quern::ProfileRow& row : profile.rows()) {
+//     std::printf("%s: %.3f s, %.1f GB/s\n", row.name, row.total, row.work / row.total * 1e-9);
+//   }
+//
+// In a run that is profiled (quern train --profile) the workers and the thread that trains are such threads already:
+// a Timed in a hook, an observer or a kernel of your own is one more row of the table and shows in the trace.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace quern {
+
+enum class Unit : uint8_t { kNone, kFlops, kBytes };
+
+// What a row of the table is about. Make it once, as a constant: there is room for this many in a program, and those
+// beyond share a row, "more regions".
+inline constexpr size_t kMostRegions = 128;
+
+class Region {
+ public:
+  // `name` must live as long as the program. `unit` is that of the work a Timed is given.
+  explicit Region(const char* name, Unit unit = Unit::kNone) noexcept;
+  size_t id() const noexcept { return id_; }
+
+ private:
+  size_t id_;
+};
+
+class ThreadProfile;
+
+namespace detail {
+extern constinit thread_local ThreadProfile* current_profile;
+}
+
+// Times the block it is in. Blocks inside it that are timed too count as theirs, not as this one's, so that times of
+// all regions add up. Costs a branch in a thread that is not profiled, and else two readings of the clock, 50 ns or so.
+// No lock, no allocation, any thread. Must end in the thread and in the reverse order in which it began.
+class Timed {
+ public:
+  static constexpr int32_t kNoLayer = -1;
+
+  // `work` in the region's unit; `layer` is shown in the trace.
+  explicit Timed(const Region& region, double work = 0, int32_t layer = kNoLayer) noexcept {
+    if (detail::current_profile != nullptr) [[unlikely]]
+      begin(region, work, layer);
+  }
+  Timed(const Timed&) = delete;
+  Timed& operator=(const Timed&) = delete;
+  ~Timed() {
+    if (profile_ != nullptr) [[unlikely]]
+      end();
+  }
+
+ private:
+  void begin(const Region& region, double work, int32_t layer) noexcept;
+  void end() noexcept;
+
+  ThreadProfile* profile_ = nullptr;  // the rest is set where this is
+  Timed* outer_;
+  int64_t start_, inside_;  // nanoseconds; inside_: of those that this one does not count
+  double work_;
+  uint32_t region_;
+  int32_t layer_;
+};
+
+// A region's sums; times in seconds, of each call without the timed regions inside it.
+struct ProfileRow {
+  const char* name;
+  Unit unit;
+  uint64_t count;
+  double total, least, most;
+  double work;
+
+  double average() const { return total / static_cast<double>(count); }
+  double rate() const { return total > 0 ? work / total : 0; }  // work a second of one thread
+};
+
+struct ProfileOptions {
+  size_t threads = 1;
+  size_t events = 0;  // calls of each thread that are also kept one by one, the newest, for a trace
+};
+
+class Profile {
+ public:
+  explicit Profile(const ProfileOptions& options);
+  ~Profile();
+
+  size_t threads() const { return threads_.size(); }
+  ThreadProfile& thread(size_t i) { return *threads_[i]; }
+  const ThreadProfile& thread(size_t i) const { return *threads_[i]; }
+
+  // Over threads first ... last - 1, the longest first; regions that nobody called are left out. May be called at any
+  // time: a call is in it once it is over.
+  std::vector<ProfileRow> rows(size_t first, size_t last) const;
+  std::vector<ProfileRow> rows() const { return rows(0, threads()); }
+
+ private:
+  std::vector<std::unique_ptr<ThreadProfile>> threads_;
+};
+
+// Has this thread's regions timed as thread `i` of the profile, while it lives. The profile must outlive it, and no two
+// threads are the same `i` at once.
+class ProfiledThread {
+ public:
+  ProfiledThread(Profile& profile, size_t i) noexcept : before_(detail::current_profile) {
+    detail::current_profile = &profile.thread(i);
+  }
+  ProfiledThread(const ProfiledThread&) = delete;
+  ProfiledThread& operator=(const ProfiledThread&) = delete;
+  ~ProfiledThread() { detail::current_profile = before_; }
+
+ private:
+  ThreadProfile* before_;
+};
+
+}  // namespace quern
