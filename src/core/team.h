@@ -9,6 +9,7 @@
 #include "core/cache_line.h"
 #include "core/clock.h"
 #include "core/range.h"
+#include "core/regions.h"
 #include "core/signal.h"
 
 namespace quern {
@@ -89,6 +90,7 @@ struct Member {
 
   void meet() const {
     if (size == 1) return;
+    const Timed timed(kTeamWait);
     const double start = waits != nullptr ? seconds_now() : 0;
     team->meet();
     if (waits != nullptr) waits->team.add(seconds_now() - start);

@@ -8,6 +8,7 @@
 #include "kernels/gelu.h"
 #include "kernels/layernorm.h"
 #include "nn/linear.h"
+#include "nn/regions.h"
 
 namespace quern {
 namespace {
@@ -52,11 +53,15 @@ float* whole_attention(const Pass& pass, const BlockActivations& a) {
   return whole(pass, a.attention, 3 * pass.config.width);
 }
 
+// Of a number that is kept.
+size_t kept_bytes(const Pass& pass) { return kernels::size_of(pass.config.storage); }
+
 bool in_16_bits(const Pass& pass) { return pass.config.storage != kernels::DType::kF32; }
 
 // work.wide has room for both: 3C + C numbers a row.
 void widen_attention(const Pass& pass, const BlockActivations& a) {
   if (!in_16_bits(pass)) return;
+  const Timed timed(kWiden, element_bytes(pass, 4 * pass.config.width, 4 + kept_bytes(pass)));
   const size_t n = pass.rows() * pass.config.width;
   const Range qkv = pass.member.part(3 * n, 16), attention = pass.member.part(n, 16);
   const auto widen = [](const Kept& kept, size_t at, float* out, size_t count) {
@@ -67,7 +72,8 @@ void widen_attention(const Pass& pass, const BlockActivations& a) {
   pass.member.meet();
 }
 
-void attention_forward(const Pass& pass, const BlockActivations& a, size_t layer) {
+void attention_forward(const Pass& pass, const BlockActivations& a, size_t layer, bool again) {
+  const Timed timed(kAttentionForward.of(again), attention_flops(pass, 2), layer_tag(layer));
   const size_t T = pass.batch.T, C = pass.config.width, heads = pass.config.heads;
   const float* qkv = whole_qkv(pass, a);
   float* out = whole_attention(pass, a);
@@ -86,6 +92,7 @@ void attention_forward(const Pass& pass, const BlockActivations& a, size_t layer
 
 // dqkv (rows, 3C) into work.dwide, from work.dinner.
 void attention_backward(const Pass& pass, const BlockActivations& a, size_t layer) {
+  const Timed timed(kAttentionBackward, attention_flops(pass, 5), layer_tag(layer));
   const size_t T = pass.batch.T, C = pass.config.width, heads = pass.config.heads;
   const float *qkv = whole_qkv(pass, a), *out = whole_attention(pass, a);
   for_my_heads(pass, [&](size_t s, size_t first, size_t last) {
@@ -113,7 +120,8 @@ const float* branch_gradient(const Pass& pass, Purpose purpose, size_t layer) {
 }
 
 // work.dwide from the gradient of GELU's output to that of its input; the output itself, again, into work.wide.
-void gelu_backward(const Pass& pass, const Kept& input) {
+void gelu_backward(const Pass& pass, const Kept& input, size_t layer) {
+  const Timed timed(kGeluBackward, element_bytes(pass, 4 * pass.config.width, 12 + kept_bytes(pass)), layer_tag(layer));
   const Range mine = pass.member.part(pass.rows() * 4 * pass.config.width, 16);
   const Kept my_input = input.at(mine.begin);
   kernels::gelu_forward_backward(my_input.data, my_input.type, pass.work.dwide.data() + mine.begin,
@@ -127,9 +135,11 @@ kernels::LayernormKept rows_from(const Pass& pass, const NormActivations& kept, 
 }
 
 // A norm's output again, into work.inner.
-void norm_again(const Pass& pass, const Norm& norm, const NormActivations& kept) {
+void norm_again(const Pass& pass, const NormRegions& regions, const Norm& norm, const NormActivations& kept,
+                size_t layer) {
   const Range mine = pass.member.part(pass.rows());
   const size_t C = pass.config.width, at = mine.begin * C;
+  const Timed timed(regions.forward.once_more, element_bytes(pass, C, 4 + kept_bytes(pass)), layer_tag(layer));
   kernels::layernorm_apply(kept.normal.at(at).data, kept.normal.type, norm.weight, norm.bias,
                            pass.work.inner.data() + at, mine.size(), C);
   pass.member.meet();
@@ -137,9 +147,11 @@ void norm_again(const Pass& pass, const Norm& norm, const NormActivations& kept)
 
 }  // namespace
 
-void norm_forward(const Pass& pass, const Norm& norm, const float* x, float* sum, const NormActivations& kept) {
+void norm_forward(const Pass& pass, const TimedAs& as, const Norm& norm, const float* x, float* sum,
+                  const NormActivations& kept) {
   const Range mine = pass.member.part(pass.rows());
   const size_t C = pass.config.width, at = mine.begin * C;
+  const Timed timed(as.region, element_bytes(pass, C, (x == nullptr ? 8 : 16) + kept_bytes(pass)), as.layer);
   const kernels::LayernormKept my_kept = rows_from(pass, kept, mine.begin);
   float* out = pass.work.inner.data() + at;
   if (x == nullptr) {
@@ -151,7 +163,9 @@ void norm_forward(const Pass& pass, const Norm& norm, const float* x, float* sum
 }
 
 // By one member: the sums over rows are in the order of the rows, and the whole is under a hundredth of a pass.
-void norm_backward(const Pass& pass, const Norm& norm, const NormSlots& slots, const NormActivations& kept) {
+void norm_backward(const Pass& pass, const TimedAs& as, const Norm& norm, const NormSlots& slots,
+                   const NormActivations& kept) {
+  const Timed timed(as.region, element_bytes(pass, pass.config.width, 12 + kept_bytes(pass)), as.layer);
   const size_t C = pass.config.width, segment = pass.layout.tensors()[slots.tensor].first_segment;
   const Turn& turn = pass.batch.turn;
   if (pass.member.leads()) {
@@ -176,6 +190,7 @@ void norm_backward(const Pass& pass, const Norm& norm, const NormSlots& slots, c
 
 void apply_dropout(const Pass& pass, Purpose purpose, size_t layer, const float* x, float* out) {
   if (pass.dropout == 0.0f && x == out) return;
+  const Timed timed(kDropout, element_bytes(pass, pass.config.width, 8), layer_tag(layer));
   const size_t n = pass.batch.T * pass.config.width;
   const Range mine = pass.member.part(n, 64);  // the unit of the stream of random numbers
   for (size_t s = 0; s < pass.batch.sequences; ++s) {
@@ -188,24 +203,27 @@ void block_forward(const Pass& pass, const BlockWeights& weights, size_t layer, 
   Workspace& work = pass.work;
   const BlockActivations& a = work.block(layer);
   const Member& member = pass.member;
-  const size_t rows = pass.rows();
+  const auto linear = [&](const LinearRegions& regions, const Linear& w, const float* x, const LinearOut& out,
+                          auto forward) {
+    const Timed timed(regions.forward.of(ends.again), product_flops(pass, pass.rows(), w.in, w.out), layer_tag(layer));
+    forward(w, x, out, pass.rows(), pass.gemm_scratch(), member);
+  };
   float *stream = work.stream.data(), *entry = work.entry(layer), *delta = work.delta.data();
-  norm_forward(pass, weights.norm1, ends.add_delta ? stream : nullptr, entry, a.norm1);
+  norm_forward(pass, {kNorm1.forward.of(ends.again), layer_tag(layer)}, weights.norm1,
+               ends.add_delta ? stream : nullptr, entry, a.norm1);
   member.meet();
-  linear_forward(weights.qkv, work.inner.data(), {whole_qkv(pass, a), in_16_bits(pass) ? a.qkv : Kept{}}, rows,
-                 pass.gemm_scratch(), member);
+  linear(kQkv, weights.qkv, work.inner.data(), {whole_qkv(pass, a), in_16_bits(pass) ? a.qkv : Kept{}}, linear_forward);
   member.meet();
-  attention_forward(pass, a, layer);
-  linear_forward(weights.project, whole_attention(pass, a), {delta}, rows, pass.gemm_scratch(), member);
+  attention_forward(pass, a, layer, ends.again);
+  linear(kProject, weights.project, whole_attention(pass, a), {delta}, linear_forward);
   drop_delta(pass, Purpose::kResidualDropout, layer);
 
-  norm_forward(pass, weights.norm2, entry, stream, a.norm2);
+  norm_forward(pass, {kNorm2.forward.of(ends.again), layer_tag(layer)}, weights.norm2, entry, stream, a.norm2);
   member.meet();
-  linear_gelu_forward(weights.expand, work.inner.data(), {work.wide.data(), a.expand_input}, rows, pass.gemm_scratch(),
-                      member);
+  linear(kExpand, weights.expand, work.inner.data(), {work.wide.data(), a.expand_input}, linear_gelu_forward);
   member.meet();
   if (!ends.output) return;
-  linear_forward(weights.contract, work.wide.data(), {delta}, rows, pass.gemm_scratch(), member);
+  linear(kContract, weights.contract, work.wide.data(), {delta}, linear_forward);
   drop_delta(pass, Purpose::kFeedForwardDropout, layer);
 }
 
@@ -214,30 +232,39 @@ void block_backward(const Pass& pass, const BlockWeights& weights, size_t layer)
   const BlockActivations& a = work.block(layer);
   const BlockSlots& slots = pass.layout.blocks()[layer];
   const Member& member = pass.member;
+  const auto input_gradient = [&](const LinearRegions& regions, const Linear& w, const float* dy, float* dx) {
+    const Timed timed(regions.input_gradient, product_flops(pass, pass.rows(), w.in, w.out), layer_tag(layer));
+    linear_backward_input(pass, w, dy, dx);
+  };
+  const auto weight_gradient = [&](const LinearRegions& regions, const LinearSlots& s, const float* x,
+                                   const float* dy) {
+    const Timed timed(regions.weight_gradient, product_flops(pass, pass.rows(), s.in, s.out), layer_tag(layer));
+    linear_backward_weights(pass, s, x, dy);
+  };
   float *wide = work.wide.data(), *inner = work.inner.data(), *dwide = work.dwide.data(), *dinner = work.dinner.data();
 
   const float* d = branch_gradient(pass, Purpose::kFeedForwardDropout, layer);
-  linear_backward_input(pass, weights.contract, d, dwide);
+  input_gradient(kContract, weights.contract, d, dwide);
   member.meet();
-  gelu_backward(pass, a.expand_input);
-  linear_backward_weights(pass, slots.contract, wide, d);
-  norm_again(pass, weights.norm2, a.norm2);
-  linear_backward_input(pass, weights.expand, dwide, dinner);
-  linear_backward_weights(pass, slots.expand, inner, dwide);
+  gelu_backward(pass, a.expand_input, layer);
+  weight_gradient(kContract, slots.contract, wide, d);
+  norm_again(pass, kNorm2, weights.norm2, a.norm2, layer);
+  input_gradient(kExpand, weights.expand, dwide, dinner);
+  weight_gradient(kExpand, slots.expand, inner, dwide);
   member.meet();
-  norm_backward(pass, weights.norm2, slots.norm2, a.norm2);
+  norm_backward(pass, {kNorm2.backward, layer_tag(layer)}, weights.norm2, slots.norm2, a.norm2);
 
   d = branch_gradient(pass, Purpose::kResidualDropout, layer);
   widen_attention(pass, a);
-  linear_backward_input(pass, weights.project, d, dinner);
-  linear_backward_weights(pass, slots.project, whole_attention(pass, a), d);
+  input_gradient(kProject, weights.project, d, dinner);
+  weight_gradient(kProject, slots.project, whole_attention(pass, a), d);
   member.meet();
   attention_backward(pass, a, layer);
-  norm_again(pass, weights.norm1, a.norm1);
-  linear_backward_input(pass, weights.qkv, dwide, dinner);
-  linear_backward_weights(pass, slots.qkv, inner, dwide);
+  norm_again(pass, kNorm1, weights.norm1, a.norm1, layer);
+  input_gradient(kQkv, weights.qkv, dwide, dinner);
+  weight_gradient(kQkv, slots.qkv, inner, dwide);
   member.meet();
-  norm_backward(pass, weights.norm1, slots.norm1, a.norm1);
+  norm_backward(pass, {kNorm1.backward, layer_tag(layer)}, weights.norm1, slots.norm1, a.norm1);
 }
 
 }  // namespace quern

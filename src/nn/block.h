@@ -4,6 +4,7 @@
 #include "core/philox.h"
 #include "nn/pass.h"
 #include "nn/weights.h"
+#include "quern/profile.h"
 
 namespace quern {
 
@@ -16,6 +17,7 @@ struct BlockEnds {
   // embedding, or one that was kept.
   bool add_delta = true;
   bool output = true;  // leave in work.delta what feed-forward adds; not where only activations are wanted
+  bool again = false;  // for backward, and not for the loss: a profile tells them apart
 };
 
 // The members meet before each of these returns.
@@ -28,10 +30,18 @@ void block_forward(const Pass& pass, const BlockWeights& weights, size_t layer, 
 // nothing else of work that forward used, but for what is kept.
 void block_backward(const Pass& pass, const BlockWeights& weights, size_t layer);
 
+// How a profile names a call.
+struct TimedAs {
+  const Region& region;
+  int32_t layer = Timed::kNoLayer;
+};
+
 // work.inner = norm(sum) with sum = x + work.delta, or sum itself where x is null: this member's rows. `sum` may be x.
-void norm_forward(const Pass& pass, const Norm& norm, const float* x, float* sum, const NormActivations& kept);
+void norm_forward(const Pass& pass, const TimedAs& as, const Norm& norm, const float* x, float* sum,
+                  const NormActivations& kept);
 
 // work.dx += the gradient through a norm whose output has the gradient work.dinner; weight gradients in turn.
-void norm_backward(const Pass& pass, const Norm& norm, const NormSlots& slots, const NormActivations& kept);
+void norm_backward(const Pass& pass, const TimedAs& as, const Norm& norm, const NormSlots& slots,
+                   const NormActivations& kept);
 
 }  // namespace quern

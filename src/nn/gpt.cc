@@ -6,6 +6,7 @@
 #include "kernels/embedding.h"
 #include "nn/block.h"
 #include "nn/output.h"
+#include "nn/regions.h"
 
 namespace quern {
 
@@ -15,6 +16,7 @@ namespace {
 void embed(const Pass& pass, const Weights& weights, float* x) {
   const size_t T = pass.batch.T, C = pass.config.width;
   const Range mine = pass.member.part(pass.rows());
+  const Timed timed(kEmbeddingForward, element_bytes(pass, C, 12));
   for (size_t row = mine.begin; row < mine.end;) {
     const size_t position = row % T, n = std::min(T - position, mine.end - row);
     kernels::embedding_forward(pass.batch.tokens + row, weights.token_table(), weights.position_table(), x + row * C, n,
@@ -50,14 +52,15 @@ void Gpt::forward(const Pass& pass) const {
   for (size_t layer = 0; layer < config_.layers; ++layer) {
     block_forward(pass, weights_.block(layer), layer, {.add_delta = layer > 0});
   }
-  norm_forward(pass, weights_.final_norm(), stream, stream, work.last);
+  norm_forward(pass, {kFinalNormForward}, weights_.final_norm(), stream, stream, work.last);
   pass.member.meet();
 }
 
 // The activations of layers first ... last, which other layers have overwritten, from the kept entry of the first.
 void Gpt::forward_again(const Pass& pass, size_t first, size_t last) const {
   for (size_t layer = first; layer <= last; ++layer) {
-    block_forward(pass, weights_.block(layer), layer, {.add_delta = layer > first, .output = layer < last});
+    block_forward(pass, weights_.block(layer), layer,
+                  {.add_delta = layer > first, .output = layer < last, .again = true});
   }
 }
 
@@ -67,7 +70,7 @@ void Gpt::backward(const Pass& pass) const {
   const Range mine = pass.member.part(pass.rows() * C);
   std::fill_n(work.dx.data() + mine.begin, mine.size(), 0.0f);
   pass.member.meet();
-  norm_backward(pass, weights_.final_norm(), layout_.final_norm(), work.last);
+  norm_backward(pass, {kFinalNormBackward}, weights_.final_norm(), layout_.final_norm(), work.last);
   size_t have = work.first_of_group(config_.layers - 1);  // the lowest layer whose activations are there
   for (size_t layer = config_.layers; layer-- > 0;) {
     if (layer < have) {
@@ -79,6 +82,7 @@ void Gpt::backward(const Pass& pass) const {
   apply_dropout(pass, Purpose::kEmbeddingDropout, 0, work.dx.data(), work.dx.data());
   pass.member.meet();
   if (!pass.member.leads()) return;
+  const Timed timed(kEmbeddingBackward, static_cast<double>(pass.rows() * C * 20));
   pass.gradient->enter_inputs(pass.batch.turn, pass.member);
   for (size_t s = 0; s < pass.batch.sequences; ++s) {
     pass.gradient->add_inputs(pass.batch.tokens + s * T, work.dx.data() + s * T * C, T);

@@ -4,6 +4,7 @@
 
 #include "kernels/embedding.h"
 #include "kernels/vector_ops.h"
+#include "nn/regions.h"
 
 namespace quern {
 
@@ -34,6 +35,7 @@ size_t Gradient::segments_at_once(size_t tensor) const {
 
 void Gradient::wait_for(Signal& ticket, uint32_t turn, const Member& member) {
   if (ticket.value() == turn) return;
+  const Timed timed(kTurnWait);
   const double start = member.waits != nullptr ? seconds_now() : 0;
   for (uint32_t now; (now = ticket.value()) != turn;) {
     if (stopped_.load(std::memory_order_acquire)) throw Stopped();
@@ -70,6 +72,7 @@ void Gradient::leave_inputs(const Turn& turn) { tickets_[layout_->segments().siz
 
 void Gradient::join(size_t segment) {
   const Segment& s = layout_->segments()[segment];
+  const Timed timed(kJoin, static_cast<double>(s.size * sizeof(float)));
   if (s.tensor == 0) {
     for (size_t row = s.row; row < s.row + s.rows; ++row) {
       if (touched_[row] == 0) continue;

@@ -4,6 +4,7 @@
 
 #include "kernels/cross_entropy.h"
 #include "nn/linear.h"
+#include "nn/regions.h"
 
 namespace quern {
 
@@ -18,6 +19,7 @@ struct Chunk {
 
 void logits_of(const Pass& pass, const Weights& weights, const Chunk& chunk) {
   const size_t C = pass.config.width, V = pass.config.vocabulary;
+  const Timed timed(kOutputForward, product_flops(pass, chunk.rows, C, V));
   gemm_part({.layout = Layout::kNT,
              .M = chunk.rows,
              .N = V,
@@ -35,12 +37,14 @@ void logits_of(const Pass& pass, const Weights& weights, const Chunk& chunk) {
 void losses_of(const Pass& pass, const Chunk& chunk, float scale, bool gradient) {
   const size_t V = pass.config.vocabulary;
   const Range rows = pass.member.part(chunk.rows);
+  const Timed timed(kCrossEntropy, static_cast<double>(rows.size() * V * (gradient ? 8 : 4)));
   kernels::cross_entropy(pass.work.logits.data() + rows.begin * V, V, pass.batch.targets + chunk.first + rows.begin,
                          rows.size(), V, scale, pass.work.losses.data() + chunk.first + rows.begin, gradient);
 }
 
-void backward(const Pass& pass, const Weights& weights, const Chunk& chunk) {
+void input_gradient(const Pass& pass, const Weights& weights, const Chunk& chunk) {
   const size_t C = pass.config.width, V = pass.config.vocabulary;
+  const Timed timed(kOutputInputGradient, product_flops(pass, chunk.rows, C, V));
   gemm_part({.layout = Layout::kNN,
              .M = chunk.rows,
              .N = C,
@@ -52,6 +56,11 @@ void backward(const Pass& pass, const Weights& weights, const Chunk& chunk) {
              .c = pass.work.dinner.data() + chunk.first * C,
              .c_stride = C},
             pass.member, pass.gemm_scratch());
+}
+
+void weight_gradient(const Pass& pass, const Chunk& chunk) {
+  const size_t C = pass.config.width, V = pass.config.vocabulary;
+  const Timed timed(kOutputWeightGradient, product_flops(pass, chunk.rows, C, V));
   add_product_in_turn(pass, {.tensor = 0,
                              .a = pass.work.logits.data(),
                              .a_stride = V,
@@ -80,7 +89,8 @@ void output_forward_backward(const Pass& pass, const Weights& weights, float sca
     pass.member.meet();
     losses_of(pass, chunk, scale, true);
     pass.member.meet();
-    backward(pass, weights, chunk);
+    input_gradient(pass, weights, chunk);
+    weight_gradient(pass, chunk);
     pass.member.meet();
   }
 }

@@ -1,5 +1,7 @@
 #include "nn/weights.h"
 
+#include "nn/regions.h"
+
 namespace quern {
 
 using kernels::Layout;
@@ -61,6 +63,7 @@ void Weights::repack(size_t segment) {
   if (packed_.empty()) return;
   const Segment& s = layout_->segments()[segment];
   if (place_of_[s.tensor] == kNone) return;
+  const Timed timed(kPackWeights, static_cast<double>(s.size * 2 * (sizeof(float) + kernels::size_of(storage_))));
   const bool output = place_of_[s.tensor] == kOutput;
   const Place& place = output ? output_ : places_[place_of_[s.tensor]];
   const TensorInfo& tensor = layout_->tensors()[s.tensor];

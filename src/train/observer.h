@@ -8,11 +8,13 @@
 #include <string>
 #include <string_view>
 
+#include "core/team.h"
 #include "train/memory_use.h"
 
 namespace quern::train {
 
 struct Plan;
+class Trainer;
 
 struct StepReport {
   uint64_t step = 0;  // counted from 1
@@ -24,6 +26,10 @@ struct StepReport {
   uint64_t tokens = 0;       // of this step
   double seconds = 0;
   std::optional<MemoryUse> memory = {};  // after it; only of steps that are logged
+  // How the workers spent them.
+  size_t threads = 1;
+  WaitTimes waits = {};  // of all threads; a wait is in the step in which it was over
+  double data_wait = 0;  // of the thread that feeds them: for batches
 };
 
 // Before the first step.
@@ -36,6 +42,7 @@ struct RunStart {
   double flops_per_token = 0;   // useful work, as MFU counts it
   std::optional<double> floor;  // nats per token
   const Plan* plan = nullptr;   // null: not known
+  Trainer* trainer = nullptr;   // for observers that look closer; null: there is none
 };
 
 // After the last step.

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/process_memory.h"
+#include "quern/profile.h"
 #include "train/dataset.h"
 #include "train/load.h"
 #include "train/trainer.h"
@@ -19,6 +20,8 @@ namespace fs = std::filesystem;
 constexpr const char* kConfigFile = "config.toml";
 constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr const char* kCheckpointFolder = "checkpoints";
+
+const Region kValidation("validation"), kCheckpoint("checkpoint");
 
 // Windows of a measurement on held-out text, at most.
 uint64_t validation_windows(const RunConfig& config) {
@@ -94,7 +97,8 @@ class Session {
                        .vocabulary = dataset_.vocabulary,
                        .flops_per_token = training_flops_per_token(model_.config(), config_.model.context),
                        .floor = dataset_.floor,
-                       .plan = &plan_});
+                       .plan = &plan_,
+                       .trainer = &trainer_});
     double loss = 0;
     while (trainer_.steps_done() < config_.train.steps && !stop.load(std::memory_order_relaxed)) {
       StepReport report = trainer_.step();
@@ -148,6 +152,7 @@ class Session {
     const uint64_t interval = config_.train.validation_interval;
     std::optional<double> loss;
     if (validation_ && (due(interval) || (interval > 0 && save_due))) {  // so that every checkpoint knows its loss
+      const Timed timed(kValidation);
       loss = trainer_.evaluate(*validation_);
       observer.on_validation(step, *loss);
       if (!state_.best_validation_loss || *loss < *state_.best_validation_loss) {
@@ -160,6 +165,7 @@ class Session {
   }
 
   void save(Observer& observer) {
+    const Timed timed(kCheckpoint);
     state_.step = trainer_.steps_done();
     state_.seed = config_.train.seed;
     state_.precision = precision_name(config_.train.precision);

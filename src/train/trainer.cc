@@ -5,9 +5,14 @@
 #include <utility>
 
 #include "core/process_memory.h"
+#include "core/thread_profile.h"
+#include "nn/regions.h"
 
 namespace quern::train {
 namespace {
+
+const Region kAdamW("AdamW", Unit::kBytes), kStep("step"), kBatchWait("waiting for batches");
+constexpr double kAdamWBytes = 7 * sizeof(float);  // a weight: gradient, value and moments read; the latter written
 
 quern::Schedule schedule_of(const RunConfig& config) {
   const auto kind = [&] {
@@ -83,18 +88,22 @@ StepReport Trainer::step() {
   const WaitTimes before = workers_->waits();
   const uint32_t finished = finished_.value();
   rate_ = schedule_.at(steps_done_ + 1);
-  feed();
+  set_profile_place({.step = static_cast<uint32_t>(steps_done_ + 1)});
+  const Timed timed(kStep);
+  const double data_wait = feed();
   finished_.await_change(finished);
   workers_->rethrow();
   loss_scaler_.step_done(!update_.finite);
   turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
   ++steps_done_;
   const double seconds = seconds_now() - start;
+  workers_->count_until_now();
   times_.total += seconds * static_cast<double>(workers_->threads());
   const WaitTimes after = workers_->waits();
-  times_.waits.tickets += after.tickets - before.tickets;
-  times_.waits.team += after.team - before.team;
-  times_.waits.queue += after.queue - before.queue;
+  const WaitTimes waits{after.tickets - before.tickets, after.team - before.team, after.queue - before.queue};
+  times_.waits.tickets += waits.tickets;
+  times_.waits.team += waits.team;
+  times_.waits.queue += waits.queue;
 
   const uint64_t tokens = sequences_per_step(config_) * config_.model.context;
   return {.step = steps_done_,
@@ -104,36 +113,59 @@ StepReport Trainer::step() {
           .finite = update_.finite,
           .loss_scale = loss_scaler_.scale(),
           .tokens = tokens,
-          .seconds = seconds};
+          .seconds = seconds,
+          .threads = workers_->threads(),
+          .waits = waits,
+          .data_wait = data_wait};
 }
 
-void Trainer::feed() {
+data::Batch* Trainer::next_batch(double& waited) {
+  const Timed timed(kBatchWait);
+  const double start = seconds_now();
+  data::Batch* batch = prefetcher_->next();
+  waited += seconds_now() - start;
+  return batch;
+}
+
+// Seconds that it waited for batches.
+double Trainer::feed() {
+  double waited = 0;
   remaining_.store(plan_.cut.micro_batches, std::memory_order_relaxed);  // made visible by the queue
   for (uint32_t i = 0; i < plan_.cut.micro_batches; ++i) {
-    data::Batch* batch = prefetcher_->next();
-    if (batch == nullptr) return;  // a worker failed
+    data::Batch* batch = next_batch(waited);
+    if (batch == nullptr) break;  // a worker failed
     position_ = batch->after;
     workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = batch});
   }
+  return waited;
 }
 
 void Trainer::run(const Task& task, size_t team, const Member& member) {
   if (options_.before_task) options_.before_task(task, member);
   if (task.kind == TaskKind::kTrain) return train(*task.batch, task.index, team, member);
   if (task.kind == TaskKind::kLoss) return evaluation_->run(task.index, team, work_[team], member);
+  set_profile_place({.step = static_cast<uint32_t>(steps_done_ + 1)});
   for (size_t i; (i = next_piece_.fetch_add(1, std::memory_order_relaxed)) < pieces_;) {
     if (task.kind == TaskKind::kJoin) {
       gradient_.join(i);
     } else {
-      optimizer_.update(i, model_.weights().values(), gradient_.values());
-      model_.weights().repack(i);
+      update(i);
     }
   }
+}
+
+void Trainer::update(size_t segment) {
+  {
+    const Timed timed(kAdamW, kAdamWBytes * static_cast<double>(model_.layout().segments()[segment].size));
+    optimizer_.update(segment, model_.weights().values(), gradient_.values());
+  }
+  model_.weights().repack(segment);
 }
 
 void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const Member& member) {
   const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
   Workspace& work = work_[team];
+  set_profile_place({.step = batch.step + 1, .micro_batch = index});
   model_.forward_backward(
       {.tokens = batch.inputs.data(),
        .targets = batch.targets.data(),
@@ -189,6 +221,7 @@ void Trainer::submit_to_every_team(TaskKind kind, size_t pieces) {
 
 double Trainer::evaluate(const data::ValidationBatches& windows) {
   workers_->rethrow();
+  workers_->set_profile(nullptr);
   evaluation_.emplace(model_, windows, plan_.cut.at_once, workers_->teams(), nullptr, pool_);
   const uint32_t finished = finished_.value();
   const auto tasks = static_cast<uint32_t>(evaluation_->count());
@@ -198,6 +231,7 @@ double Trainer::evaluate(const data::ValidationBatches& windows) {
   workers_->rethrow();
   const double loss = evaluation_->result().loss;
   evaluation_.reset();
+  workers_->set_profile(profile_);
   return loss;
 }
 
@@ -216,6 +250,11 @@ MemoryUse Trainer::memory() const {
           .planned = plan.total(),
           .resident = process.resident,
           .peak = process.peak};
+}
+
+void Trainer::set_profile(Profile* profile) {
+  profile_ = profile;
+  workers_->set_profile(profile);
 }
 
 void Trainer::resume_after(uint64_t steps, const data::StreamPosition& position) {

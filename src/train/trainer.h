@@ -66,6 +66,9 @@ class Trainer {
   // Between steps. Reads a file of the system: 5 microseconds.
   MemoryUse memory() const;
   LossScaler& loss_scaler() { return loss_scaler_; }
+  // Between steps: has the workers' time in steps profiled, as threads 0 ... threads() - 1 of `profile`, which must
+  // outlive the trainer; null for no longer. Evaluations are not profiled.
+  void set_profile(Profile* profile);
   // After weights and moments were loaded: go on as if `steps` had been done here. `position` for a source that needs
   // it: what position() was then.
   void resume_after(uint64_t steps, const data::StreamPosition& position = {});
@@ -76,10 +79,12 @@ class Trainer {
   void run(const Task& task, size_t team, const Member& member);
   void done(const Task& task);
   void train(const data::Batch& batch, uint32_t index, size_t team, const Member& member);
+  void update(size_t segment);
   void begin_join();
   void begin_update();
   void submit_to_every_team(TaskKind kind, size_t pieces);
-  void feed();
+  data::Batch* next_batch(double& waited);
+  double feed();
 
   RunConfig config_;
   TrainerOptions options_;
@@ -101,6 +106,7 @@ class Trainer {
   std::optional<LossTasks> evaluation_;  // while there is one
   double rate_ = 0;
   WorkerTimes times_;
+  Profile* profile_ = nullptr;
 
   alignas(kCacheLine) std::atomic<size_t> remaining_{0};   // tasks of the phase at hand
   alignas(kCacheLine) std::atomic<size_t> next_piece_{0};  // of the phase's segments

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/thread_profile.h"
 
 namespace quern::train {
 namespace {
@@ -105,8 +106,22 @@ void Workers::thread_main(size_t index, const Member& member) {
   }
 }
 
+ThreadProfile* Workers::profile_of(const Member& member) const {
+  return profile_ != nullptr ? &profile_->thread(static_cast<size_t>(member.waits - waits_.data())) : nullptr;
+}
+
+// Of the time since `start`, what lies before the last count_until_now() and after the last count_from_now().
 double Workers::counted_since(double start) const {
-  return std::max(0.0, seconds_now() - std::max(start, count_from_.load(std::memory_order_relaxed)));
+  const double until = count_until_.load(std::memory_order_relaxed), from = count_from_.load(std::memory_order_relaxed);
+  const double before = std::max(0.0, until - start);
+  return from < until ? before : before + std::max(0.0, seconds_now() - std::max(start, from));
+}
+
+void Workers::count_wait(const Member& member, double start) const {
+  const double counted = counted_since(start);
+  member.waits->queue.add(counted);
+  if (detail::current_profile == nullptr) return;
+  detail::current_profile->add_wait(kWorkWait, static_cast<int64_t>(start * 1e9), static_cast<int64_t>(counted * 1e9));
 }
 
 void Workers::lead(Crew& crew, size_t index, const Member& member) {
@@ -115,12 +130,16 @@ void Workers::lead(Crew& crew, size_t index, const Member& member) {
     if (!task) {
       const double start = seconds_now();
       task = queue_.pop();
-      member.waits->queue.add(counted_since(start));
+      detail::current_profile = profile_of(member);
+      count_wait(member, start);
+    } else {
+      detail::current_profile = profile_of(member);
     }
     crew.leave = !task;
     if (task) crew.task = *task;
     if (member.size > 1) crew.posted.add(1);
     if (crew.leave) return;
+    const Timed timed(kOther);
     run_(*task, index, member);
     member.meet();
     done_(*task, index);
@@ -132,9 +151,11 @@ void Workers::follow(Crew& crew, size_t index, const Member& member) {
   for (uint32_t seen = 0;; ++seen) {
     const double start = seconds_now();
     crew.posted.await_change(seen);
-    member.waits->queue.add(counted_since(start));
     // In this order: when it was a failure that posted, the leader may be writing what is for us.
     if (has_failed_.load(std::memory_order_acquire) || crew.leave) return;
+    detail::current_profile = profile_of(member);
+    count_wait(member, start);
+    const Timed timed(kOther);
     run_(crew.task, index, member);
     member.meet();
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "core/bounded_queue.h"
 #include "core/signal.h"
 #include "core/team.h"
+#include "quern/profile.h"
 
 namespace quern::data {
 struct Batch;
@@ -64,10 +66,15 @@ class Workers {
   // Throws what a worker threw, if one did; no task is begun after that, but for those just taken up.
   void rethrow();
 
-  // What all threads together spent waiting so far, in seconds, not counting what lies before the last
-  // count_from_now().
+  // What all threads together spent waiting so far, in seconds. A wait counts once it is over.
   WaitTimes waits() const;
+  // Between count_until_now() and count_from_now() the threads' waits do not count.
   void count_from_now() { count_from_.store(seconds_now(), std::memory_order_relaxed); }
+  void count_until_now() { count_until_.store(seconds_now(), std::memory_order_relaxed); }
+
+  // Has what the threads do timed, as threads 0 ... threads() - 1 of `profile`, which must outlive this; null for no
+  // longer. While no task is in the queue or at work.
+  void set_profile(Profile* profile) { profile_ = profile; }
 
  private:
   // A team and what its leader hands to the others.
@@ -84,6 +91,8 @@ class Workers {
   void follow(Crew& crew, size_t index, const Member& member);
   void end() noexcept;
   void fail(std::exception_ptr exception) noexcept;
+  ThreadProfile* profile_of(const Member& member) const;
+  void count_wait(const Member& member, double start) const;
   double counted_since(double start) const;
 
   Run run_;
@@ -92,7 +101,8 @@ class Workers {
   BoundedQueue<Task, 200> queue_;  // looks for 100 us before it sleeps: the gap between two steps
   std::vector<std::unique_ptr<Crew>> crews_;
   std::vector<WaitClock> waits_;  // one a thread
-  std::atomic<double> count_from_{0};
+  std::atomic<double> count_from_{std::numeric_limits<double>::infinity()}, count_until_{0};
+  Profile* profile_ = nullptr;  // made visible by the queue
   std::atomic<bool> has_failed_{false};
   std::exception_ptr failure_;
   std::atomic<bool> failure_set_{false};

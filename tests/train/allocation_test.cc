@@ -10,6 +10,7 @@
 #include "data/batch_source.h"
 #include "data/token_buffer.h"
 #include "nn/gpt.h"
+#include "quern/profile.h"
 #include "support/allocations.h"
 #include "train/trainer.h"
 
@@ -66,6 +67,7 @@ TEST(Trainer, AWarmStepAllocatesNothing) {
     const Plan plan = make_plan(config, 61);
     Gpt model(model_config(config, 61), plan.packed);
     model.initialise(1);
+    Profile profile({.threads = plan.threads + 1, .events = 50});
     Trainer trainer(config, plan, model, batches);
     for (int i = 0; i < 12; ++i) trainer.step();  // so that every worker had its turn
     EXPECT_EQ(allocations_of([&] {
@@ -73,6 +75,9 @@ TEST(Trainer, AWarmStepAllocatesNothing) {
               }),
               0u)
         << what;
+    trainer.set_profile(&profile);
+    const ProfiledThread here(profile, plan.threads);
+    EXPECT_EQ(allocations_of([&] { trainer.step(); }), 0u) << "profiled, " << what;
     const data::ValidationBatches windows({&tokens, 0, tokens.size()}, 32, 40);
     trainer.evaluate(windows);  // the pool is filled
     EXPECT_EQ(allocations_of([&] { trainer.evaluate(windows); }), 0u) << "evaluation, " << what;

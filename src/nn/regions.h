@@ -1,0 +1,80 @@
+// The operations of a model as a profile names them, with what counts as their work.
+#pragma once
+
+#include "nn/pass.h"
+#include "nn/weights.h"
+#include "quern/profile.h"
+
+namespace quern {
+
+// Forward is done once for the loss, and again where backward needs what was not kept.
+struct ForwardRegions {
+  Region once, once_more;
+  const Region& of(bool again) const { return again ? once_more : once; }
+};
+struct NormRegions {
+  ForwardRegions forward;
+  Region backward;
+};
+struct LinearRegions {
+  ForwardRegions forward;
+  Region input_gradient, weight_gradient;
+};
+
+inline const Region kEmbeddingForward("embedding forward", Unit::kBytes);
+inline const Region kEmbeddingBackward("embedding backward", Unit::kBytes);
+inline const Region kDropout("dropout", Unit::kBytes);
+inline const Region kWiden("widening", Unit::kBytes);  // of attention's activations from 16 bits
+inline const NormRegions kNorm1{{Region("norm1 forward", Unit::kBytes), Region("norm1 forward again", Unit::kBytes)},
+                                Region("norm1 backward", Unit::kBytes)};
+inline const NormRegions kNorm2{{Region("norm2 forward", Unit::kBytes), Region("norm2 forward again", Unit::kBytes)},
+                                Region("norm2 backward", Unit::kBytes)};
+inline const Region kFinalNormForward("final norm forward", Unit::kBytes);
+inline const Region kFinalNormBackward("final norm backward", Unit::kBytes);
+inline const LinearRegions kQkv{{Region("qkv forward", Unit::kFlops), Region("qkv forward again", Unit::kFlops)},
+                                Region("qkv input gradient", Unit::kFlops),
+                                Region("qkv weight gradient", Unit::kFlops)};
+inline const ForwardRegions kAttentionForward{Region("attention forward", Unit::kFlops),
+                                              Region("attention forward again", Unit::kFlops)};
+inline const Region kAttentionBackward("attention backward", Unit::kFlops);
+inline const LinearRegions kProject{
+    {Region("project forward", Unit::kFlops), Region("project forward again", Unit::kFlops)},
+    Region("project input gradient", Unit::kFlops),
+    Region("project weight gradient", Unit::kFlops)};
+inline const LinearRegions kExpand{
+    {Region("expand, GELU forward", Unit::kFlops), Region("expand, GELU forward again", Unit::kFlops)},
+    Region("expand input gradient", Unit::kFlops),
+    Region("expand weight gradient", Unit::kFlops)};
+inline const Region kGeluBackward("GELU backward", Unit::kBytes);
+inline const LinearRegions kContract{
+    {Region("contract forward", Unit::kFlops), Region("contract forward again", Unit::kFlops)},
+    Region("contract input gradient", Unit::kFlops),
+    Region("contract weight gradient", Unit::kFlops)};
+inline const Region kOutputForward("output forward", Unit::kFlops);
+inline const Region kCrossEntropy("cross entropy", Unit::kBytes);
+inline const Region kOutputInputGradient("output input gradient", Unit::kFlops);
+inline const Region kOutputWeightGradient("output weight gradient", Unit::kFlops);
+inline const Region kPackOperand("packing operands", Unit::kBytes);  // of weight gradients, once for several products
+inline const Region kPackWeights("packing weights", Unit::kBytes);
+inline const Region kJoin("join", Unit::kBytes);  // of the token table's two gradients, with norms
+
+// Work is what an operation must do at least: a product's multiplications and additions, causal attention's half of
+// them, the bytes that an elementwise operation reads and writes if none stays in a cache. This member's part of it.
+inline double product_flops(const Pass& pass, size_t rows, size_t in, size_t out) {
+  return 2.0 * static_cast<double>(rows * in) * static_cast<double>(out) / static_cast<double>(pass.member.size);
+}
+
+// Two products forward; their four gradients and the scores again backward.
+inline double attention_flops(const Pass& pass, double products) {
+  const double T = static_cast<double>(pass.batch.T), tokens = static_cast<double>(pass.rows());
+  return products * T * tokens * static_cast<double>(pass.config.width) / static_cast<double>(pass.member.size);
+}
+
+// So many bytes for each of (rows, width) numbers.
+inline double element_bytes(const Pass& pass, size_t width, size_t bytes) {
+  return static_cast<double>(pass.rows() * width * bytes) / static_cast<double>(pass.member.size);
+}
+
+inline int32_t layer_tag(size_t layer) { return static_cast<int32_t>(layer); }
+
+}  // namespace quern
