@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -11,9 +12,11 @@
 #include "benchmarks/harness.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
+#include "cli/run_folder.h"
 #include "core/error.h"
 #include "report/console.h"
 #include "report/metrics.h"
+#include "report/profiler.h"
 #include "report/tensorboard.h"
 #include "train/observers.h"
 #include "train/run.h"
@@ -27,6 +30,8 @@ struct Options {
   std::string run;
   bool resume = false;
   bool print_config = false;
+  bool profile = false;
+  std::string trace;
 };
 
 constexpr const char* kExamples = R"(Examples:
@@ -40,7 +45,10 @@ constexpr const char* kExamples = R"(Examples:
   quern train --run runs/seen --set log.tensorboard=true --set log.histogram_interval=100
                                                           then: tensorboard --logdir runs
   quern train --preset small --memory 300M --run runs/lean   the fastest way that fits
+  quern train --preset small --steps 50 --profile            where the time goes, beside the machine's limits
+  quern train --preset small --steps 50 --trace trace.json   the same as a timeline, for https://ui.perfetto.dev
 
+With --profile or --trace and without --run the run is only for measuring: what it writes is removed at its end.
 --print-config explains every setting. The preset comes first, then --config, --set, and the flags of single settings.
 
 Ctrl-C saves and stops; --resume goes on to the same result, bit for bit. A second Ctrl-C stops at once.)";
@@ -51,38 +59,56 @@ void on_interrupt(int) {
   if (stop_requested.exchange(true)) _exit(130);
 }
 
+// The limits are measured again and better than for the progress line, which must not delay the first step.
+void finish_profile(report::Profiler& profiler, size_t threads, double peak) {
+  const bench::Machine machine = bench::measure_machine(threads);
+  profiler.finish(std::max(peak, machine.fma_peak_gflops), machine.copy_gbs);
+}
+
+void say_where_it_is(const train::RunResult& result, const RunFolder& folder) {
+  const std::string run = folder.path().string();
+  if (folder.temporary()) {
+    fmt::print("done: {} steps; measured only, nothing is kept\n", result.step);
+  } else if (result.finished) {
+    fmt::print("done: {} steps, in {}\n", result.step, run);
+  } else if (result.step == 0) {
+    fmt::print("stopped before the first step; start with `quern train --run {} --resume`\n", run);
+  } else {
+    fmt::print("stopped after step {} and saved; go on with `quern train --run {} --resume`\n", result.step, run);
+  }
+}
+
 int run_train(const Options& options) {
   if (options.print_config) {
     fmt::print("{}", train::to_toml(config_of(options.config)));
     return 0;
   }
   train::RunConfig config = options.resume ? train::RunConfig{} : config_of(options.config);
-  if (options.run.empty()) {
+  const bool profiled = options.profile || !options.trace.empty();
+  if (options.run.empty() && (options.resume || !profiled)) {
     throw Error("train: expected --run DIR, the folder for the result; run `quern train --help`");
   }
   if (options.resume) config = config_to_go_on(options.config, options.run);
+  const RunFolder folder(options.run);
+  const size_t threads = train::thread_count(config);
+  const double peak = bench::quick_fma_peak_gflops(threads);
   report::Console console({.out = stdout,
                            .terminal = isatty(STDOUT_FILENO) != 0,
                            .interval = std::max<uint64_t>(1, config.log.interval),
-                           .peak_gflops = bench::quick_fma_peak_gflops(train::thread_count(config)),
+                           .peak_gflops = peak,
                            .config = &config});
-  report::Metrics metrics(std::filesystem::path(options.run) / "metrics.jsonl", config.log.interval);
-  report::TensorBoard tensorboard(std::filesystem::path(options.run) / "tensorboard", config.log.interval);
-  train::Observers observers{&console, &metrics};
+  report::Metrics metrics(folder.path() / "metrics.jsonl", config.log.interval);
+  report::TensorBoard tensorboard(folder.path() / "tensorboard", config.log.interval);
+  report::Profiler profiler({.table = options.profile, .trace = options.trace});
+  train::Observers observers{&console, &metrics, &profiler};
   if (config.log.tensorboard) observers.add(tensorboard);
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   const auto go = options.resume ? train::resume_run : train::start_run;
-  const train::RunResult result = go(config, options.run, observers, stop_requested);
+  const train::RunResult result = go(config, folder.path(), observers, stop_requested);
   console.finish();
-  if (result.finished) {
-    fmt::print("done: {} steps, in {}\n", result.step, options.run);
-  } else if (result.step == 0) {
-    fmt::print("stopped before the first step; start with `quern train --run {} --resume`\n", options.run);
-  } else {
-    fmt::print("stopped after step {} and saved; go on with `quern train --run {} --resume`\n", result.step,
-               options.run);
-  }
+  if (profiler.wanted()) finish_profile(profiler, threads, peak);
+  say_where_it_is(result, folder);
   return 0;
 }
 
@@ -95,6 +121,8 @@ Command add_train(CLI::App& app) {
   train->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
   train->add_flag("--resume", options->resume, "Go on with the run in --run");
   train->add_flag("--print-config", options->print_config, "Print every setting with its meaning, and stop");
+  train->add_flag("--profile", options->profile, "Print at the end where the workers' time went");
+  train->add_option("--trace", options->trace, "Write a Chrome trace of the last steps")->type_name("FILE");
   train->footer(kExamples);
   return {train, [options] { return run_train(*options); }};
 }

@@ -30,6 +30,7 @@ void Console::on_preparing(std::string_view what, uint64_t done, uint64_t total)
 
 void Console::on_start(const train::RunStart& start) {
   start_ = start;
+  limiter_ = Limiter(start.flops_per_token, options_.peak_gflops);
   if (open_line_) fmt::print(options_.out, "\r\033[K");
   open_line_ = false;
   fmt::print(options_.out, "{} parameters; {}{} tokens to learn from, {} held out, vocabulary {}\n", start.parameters,
@@ -51,6 +52,7 @@ std::string Console::line(const train::StepReport& report) const {
   if (options_.peak_gflops > 0) {
     text += fmt::format("  MFU {:.0f} %", 100 * rate * start_.flops_per_token * 1e-9 / options_.peak_gflops);
   }
+  if (!limiter_.name().empty()) text += fmt::format("  limit: {}", limiter_.name());
   const double left = static_cast<double>(start_.steps - report.step) * static_cast<double>(report.tokens) / rate;
   return text + fmt::format("  {} left", duration(left));
 }
@@ -59,6 +61,7 @@ void Console::on_step(const train::StepReport& report) {
   tokens_ = kForgetting * tokens_ + static_cast<double>(report.tokens);
   seconds_ = kForgetting * seconds_ + report.seconds;
   elapsed_ += report.seconds;
+  limiter_.add(report);
   if (!report.finite) {
     const std::string scale =
         report.loss_scale != 1 ? fmt::format(" and the loss scale is now {:.0f}", report.loss_scale) : "";

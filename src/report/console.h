@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "report/limiter.h"
 #include "train/config.h"
 #include "train/observer.h"
 
@@ -39,6 +40,7 @@ class Console : public train::Observer {
 
   ConsoleOptions options_;
   train::RunStart start_;
+  Limiter limiter_{0, 0};
   std::optional<double> validation_loss_;
   double tokens_ = 0, seconds_ = 0;  // of the steps so far, older ones counting less
   double shown_ = -1;                // when the line was last written, in seconds of training

@@ -110,7 +110,7 @@ TEST_F(ConsoleTest, ALineHasLossSpeedShareOfThePeakAndTimeLeft) {
   console.on_start(run_of(3601));
   printed();
   console.on_step(step(1, 0.02));  // 50,000 tokens/s of 1 MFLOP each, of a peak of 100 GFLOPS
-  EXPECT_EQ(printed(), "step 1/3601  loss 2.500  50000 tokens/s  MFU 50 %  1m12s left\n");
+  EXPECT_EQ(printed(), "step 1/3601  loss 2.500  50000 tokens/s  MFU 50 %  limit: compute  1m12s left\n");
   console.on_validation(1, 2.25);
   EXPECT_EQ(printed(), "step 1/3601  validation 2.2500\n");
   console.on_step(step(10, 0.02));

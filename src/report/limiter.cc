@@ -1,0 +1,31 @@
+#include "report/limiter.h"
+
+#include <algorithm>
+
+namespace quern::report {
+namespace {
+
+constexpr double kForgetting = 0.9;  // as for the speed that is shown
+
+void follow(double& sum, double value) { sum = kForgetting * sum + value; }
+
+}  // namespace
+
+void Limiter::add(const train::StepReport& report) {
+  const double threads = static_cast<double>(report.threads);
+  follow(seconds_, report.seconds);
+  follow(waits_, (report.waits.tickets + report.waits.team + report.waits.queue) / threads);
+  // The feeder may also wait while the workers still have something to do: that costs nothing.
+  follow(data_, std::min(report.data_wait, report.waits.queue / threads));
+  follow(tokens_, static_cast<double>(report.tokens));
+}
+
+std::string_view Limiter::name() const {
+  if (seconds_ <= 0) return "";
+  if (data_ >= kWait * seconds_) return "data";
+  if (waits_ >= kWait * seconds_) return "waiting";
+  if (peak_flops_ <= 0) return "";
+  return tokens_ * flops_per_token_ >= kCompute * peak_flops_ * (seconds_ - waits_) ? "compute" : "memory";
+}
+
+}  // namespace quern::report
