@@ -4,29 +4,24 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <cstring>
-#include <memory>
 #include <vector>
 
 #include "benchmarks/lock_counter.h"
-#include "core/philox.h"
+#include "benchmarks/train_run.h"
 #include "core/process_memory.h"
 #include "core/team.h"
-#include "data/token_buffer.h"
-#include "train/trainer.h"
 
 namespace quern::bench {
 namespace {
 
+using Run = TrainRun;
 using train::RunConfig;
-using train::Trainer;
 
 struct Bars {
   const char* preset;
-  uint64_t vocabulary;
   double mfu;
 };
-constexpr Bars kBars[] = {{"tiny", 96, 0.60}, {"small", 96, 0.80}, {"gpt2", 50304, 0.65}};
+constexpr Bars kBars[] = {{"tiny", 0.60}, {"small", 0.80}, {"gpt2", 0.65}};
 constexpr double kUtilisationBar = 0.90;
 constexpr double kScalingBar = 0.925;     // of a thread, for each: 1.85 for two
 constexpr double kTeamScalingBar = 0.85;  // with other batches, which may need teams: 1.7 for two
@@ -50,54 +45,11 @@ RunConfig config_of(const TrainWorkload& workload, size_t threads) {
   return config;
 }
 
-std::unique_ptr<data::TokenBuffer> random_tokens(uint64_t vocabulary) {
-  constexpr size_t kTokens = 1 << 18;
-  std::vector<int32_t> tokens(kTokens);
-  const RandomStream stream{.seed = 1, .purpose = Purpose::kSample};
-  for (size_t i = 0; i < kTokens; ++i) {
-    tokens[i] = static_cast<int32_t>(stream.block(static_cast<uint32_t>(i))[0] % vocabulary);
-  }
-  auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(vocabulary));
-  buffer->append(tokens);
-  return buffer;
-}
-
 double sleeps_so_far() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_nvcsw);
 }
-
-// A model in training.
-struct Run {
-  Run(const RunConfig& config, uint64_t vocabulary, const data::TokenBuffer& tokens, size_t teams = 0)
-      : batches({&tokens, 0, tokens.size()},
-                {.seed = 1,
-                 .context = static_cast<uint32_t>(config.model.context),
-                 .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation)}),
-        plan(train::make_plan(config, static_cast<uint32_t>(vocabulary), resident_bytes())),
-        model(train::model_config(config, static_cast<uint32_t>(vocabulary)), plan.packed) {
-    model.initialise(1);
-    trainer = std::make_unique<Trainer>(config, plan, model, batches, train::TrainerOptions{.teams = teams});
-  }
-
-  // Seconds of so many steps.
-  double steps(uint64_t count) {
-    const double start = seconds_now();
-    for (uint64_t i = 0; i < count; ++i) trainer->step();
-    return seconds_now() - start;
-  }
-
-  bool same_weights(const Run& other) const {
-    const auto a = model.weights().values(), b = other.model.weights().values();
-    return std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
-  }
-
-  data::TrainingBatches batches;
-  train::Plan plan;
-  Gpt model;
-  std::unique_ptr<Trainer> trainer;
-};
 
 // The best round of a run, and what its workers did in it.
 struct Best {
@@ -144,7 +96,7 @@ void compare_with_plain(Context& context, const TrainWorkload& workload, Run& ou
   plain_workload.precision.clear();
   plain_workload.recompute = "none";
   const RunConfig config = config_of(plain_workload, context.threads());
-  Run plain(config, bars_of(workload.preset).vocabulary, tokens);
+  Run plain(config, vocabulary_of_preset(workload.preset), tokens);
   plain.steps(2);
   Best best_plain;
   for (size_t round = 0; round < (context.quick() ? 1 : workload.rounds); ++round) {
@@ -164,7 +116,7 @@ void compare_with_other_threads(Context& context, const TrainWorkload& workload,
                                 uint64_t steps, const data::TokenBuffer& tokens) {
   const size_t threads = context.threads();
   const RunConfig config = config_of(workload, threads);
-  const uint64_t vocabulary = bars_of(workload.preset).vocabulary;
+  const uint64_t vocabulary = vocabulary_of_preset(workload.preset);
   Run one(config_of(workload, 1), vocabulary, tokens);
   Run meeting(config, vocabulary, tokens, 1);
   one.steps(2);
@@ -194,10 +146,11 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
   const Bars& bars = bars_of(workload.preset);
   const size_t threads = context.threads();
   const RunConfig config = config_of(workload, threads);
-  const auto tokens = random_tokens(bars.vocabulary);
+  const uint64_t vocabulary = vocabulary_of_preset(workload.preset);
+  const auto tokens = random_tokens(vocabulary);
 
   forget_peak_resident_bytes();
-  Run ours(config, bars.vocabulary, *tokens);
+  Run ours(config, vocabulary, *tokens);
   ours.steps(1);
   const double once = ours.steps(1);
   const uint64_t steps = workload.steps != 0 ? workload.steps

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "benchmarks/workloads.h"
+#include "cli/bench_diagnostics.h"
 #include "cli/bench_output.h"
 #include "cli/bench_train.h"
 #include "cli/commands.h"
@@ -64,6 +65,7 @@ int list_workloads() {
     fmt::print("{:<8} {:<26} {}\n", workload.group, families, workload.description);
   }
   fmt::print("{:<8} {:<26} {}\n", "train", "tiny, small, gpt2", "whole training steps (--preset)");
+  fmt::print("{:<11} {:<23} {}\n", "diagnostics", "tiny, small, gpt2", "the same, watched and not");
   return 0;
 }
 
@@ -117,6 +119,7 @@ constexpr const char* kExamples = R"(Examples:
   quern bench kernels --filter gemm/nt --threads 1
   quern bench queue --json > queue.json
   quern bench train --preset small
+  quern bench diagnostics
 
 A bar is a ratio that must be reached. Exit code: 0 all bars reached, 1 a bar missed or an answer wrong, 2 bad usage.)";
 
@@ -136,6 +139,7 @@ Command add_bench(CLI::App& app) {
   struct State {
     Options options;
     TrainBenchOptions train;
+    DiagnosticsBenchOptions diagnostics;
     bool list = false;
   };
   const auto state = std::make_shared<State>();
@@ -146,12 +150,14 @@ Command add_bench(CLI::App& app) {
       add_group(*bench, "kernels", "GEMM, attention, LayerNorm, AdamW and vector operations", state->options);
   CLI::App* queue = add_group(*bench, "queue", "The bounded queue, 1x1 to 4x4 producers x consumers", state->options);
   CLI::App* train = add_train_bench(*bench, state->train);
-  return {bench, [state, kernels, queue, train] {
+  CLI::App* diagnostics = add_diagnostics_bench(*bench, state->diagnostics);
+  return {bench, [state, kernels, queue, train, diagnostics] {
             if (state->list) return list_workloads();
             if (kernels->parsed()) return run_bench("kernels", state->options);
             if (queue->parsed()) return run_bench("queue", state->options);
             if (train->parsed()) return run_train_bench(state->train);
-            throw Error("bench: expected kernels, queue, train or --list; run `quern bench --help`");
+            if (diagnostics->parsed()) return run_diagnostics_bench(state->diagnostics);
+            throw Error("bench: expected kernels, queue, train, diagnostics or --list; run `quern bench --help`");
           }};
 }
 

@@ -34,7 +34,7 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage("bench", "frobnicate", says="unknown command 'frobnicate'; run `quern bench --help`")
 
     def test_bench_needs_to_know_what(self):
-        self.assert_bad_usage("bench", says="kernels, queue, train or --list")
+        self.assert_bad_usage("bench", says="kernels, queue, train, diagnostics or --list")
 
     def test_unknown_flag(self):
         self.assert_bad_usage("info", "--frobnicate", says="unknown flag '--frobnicate'; run `quern info --help`")
@@ -152,6 +152,11 @@ class Bench(unittest.TestCase):
         self.assertLessEqual(MACHINE_KEYS, set(output["machine"]))
         self.assertTrue(all(set(result) == RESULT_KEYS for result in output["results"]))
         self.assertIn("train/tiny/3x32/mfu", [result["name"] for result in output["results"]])
+
+    def test_diagnostics(self):
+        names = [result["name"] for result in self.bench("diagnostics", "--threads", "2")]
+        self.assertIn("diagnostics/region/off", names)
+        self.assertEqual(names[-1], "diagnostics/tiny/everything")
 
     def test_table_has_a_row_per_result_and_a_summary(self):
         run = quern("bench", "kernels", "--quick", "--filter", "accumulate")

@@ -1,0 +1,143 @@
+#include "benchmarks/diagnostics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "benchmarks/train_run.h"
+#include "core/clock.h"
+#include "quern/profile.h"
+#include "report/limiter.h"
+#include "report/trace.h"
+
+namespace quern::bench {
+namespace {
+
+constexpr double kBar = 0.98;
+
+// Something that watches a run. Adding one: a class, and a line in bench_diagnostics().
+class Diagnostic {
+ public:
+  Diagnostic() = default;
+  Diagnostic(const Diagnostic&) = delete;
+  Diagnostic& operator=(const Diagnostic&) = delete;
+  virtual ~Diagnostic() = default;
+
+  virtual const char* name() const = 0;
+  // Between steps.
+  virtual void switch_on(train::Trainer& trainer) = 0;
+  virtual void switch_off(train::Trainer& trainer) = 0;
+  // While it is on.
+  virtual void after_step(const train::StepReport&) {}
+};
+
+// --profile and --trace.
+class Profiling : public Diagnostic {
+ public:
+  explicit Profiling(size_t threads)
+      : profile_({.threads = threads + 1, .events = report::kTraceCalls / threads}), threads_(threads) {}
+  const char* name() const override { return "profile and trace"; }
+  void switch_on(train::Trainer& trainer) override {
+    trainer.set_profile(&profile_);
+    here_.emplace(profile_, threads_);
+  }
+  void switch_off(train::Trainer& trainer) override {
+    here_.reset();
+    trainer.set_profile(nullptr);
+  }
+
+ private:
+  Profile profile_;
+  size_t threads_;
+  std::optional<ProfiledThread> here_;
+};
+
+// The limiter in the progress line.
+class Limiting : public Diagnostic {
+ public:
+  explicit Limiting(double flops_per_token) : limiter_(flops_per_token, 100) {}
+  const char* name() const override { return "limiter"; }
+  void switch_on(train::Trainer&) override {}
+  void switch_off(train::Trainer&) override {}
+  void after_step(const train::StepReport& report) override {
+    limiter_.add(report);
+    keep(limiter_.name());
+  }
+
+ private:
+  report::Limiter limiter_;
+};
+
+double seconds_of(TrainRun& run, uint64_t steps, const std::vector<Diagnostic*>& on) {
+  for (Diagnostic* diagnostic : on) diagnostic->switch_on(*run.trainer);
+  const double start = seconds_now();
+  for (uint64_t i = 0; i < steps; ++i) {
+    const train::StepReport report = run.trainer->step();
+    for (Diagnostic* diagnostic : on) diagnostic->after_step(report);
+  }
+  const double seconds = seconds_now() - start;
+  for (Diagnostic* diagnostic : on) diagnostic->switch_off(*run.trainer);
+  return seconds;
+}
+
+const Region kEmpty("empty");
+
+// A region with nothing in it.
+void time_regions(Context& context) {
+  constexpr int kCount = 100'000;
+  const auto regions = [] {
+    for (int i = 0; i < kCount; ++i) {
+      const Timed timed(kEmpty);
+      keep(i);
+    }
+  };
+  const auto nothing = [] {
+    for (int i = 0; i < kCount; ++i) keep(i);
+  };
+  Profile profile({});
+  const auto profiled = [&] {
+    const ProfiledThread here(profile, 0);
+    regions();
+  };
+  const std::vector<double> best = best_times(context, {nothing, regions, profiled}, 0.2);
+  const auto rate = [&](size_t i) { return kCount / best[i] * 1e-6; };
+  context.add("diagnostics/region/off", rate(1), "Mop/s", "empty loop", rate(0));
+  context.add("diagnostics/region/on", rate(2), "Mop/s", "off", rate(1));
+}
+
+}  // namespace
+
+void bench_diagnostics(Context& context, const DiagnosticsWorkload& workload) {
+  time_regions(context);
+  train::RunConfig config = train::preset(workload.preset);
+  config.train.threads = context.threads();
+  const uint64_t vocabulary = vocabulary_of_preset(workload.preset);
+  const auto tokens = random_tokens(vocabulary);
+  Profiling profiling(context.threads());  // before the run: its workers write into it until they end
+  TrainRun run(config, vocabulary, *tokens);
+  Limiting limiting(training_flops_per_token(run.model.config(), config.model.context));
+
+  const std::vector<Diagnostic*> all = {&profiling, &limiting};
+  std::vector<std::vector<Diagnostic*>> kinds = {{}};
+  for (Diagnostic* diagnostic : all) kinds.push_back({diagnostic});
+  kinds.push_back(all);
+
+  run.steps(2);
+  const double once = run.steps(1);
+  const uint64_t steps = context.quick() ? 1 : std::max<uint64_t>(1, static_cast<uint64_t>(0.3 / once));
+  std::vector<double> best(kinds.size(), 1e30);
+  for (size_t round = 0; round < (context.quick() ? 1 : workload.rounds); ++round) {
+    for (size_t i = 0; i < kinds.size(); ++i) best[i] = std::min(best[i], seconds_of(run, steps, kinds[i]));
+  }
+  const double work =
+      static_cast<double>(steps * config.train.batch * config.train.accumulation * config.model.context);
+  for (size_t i = 1; i < kinds.size(); ++i) {
+    const bool everything = i + 1 == kinds.size();
+    context.add(fmt::format("diagnostics/{}/{}", workload.preset, everything ? "everything" : all[i - 1]->name()),
+                work / best[i], "tokens/s", "all off", work / best[0], everything ? std::optional(kBar) : std::nullopt);
+  }
+}
+
+}  // namespace quern::bench

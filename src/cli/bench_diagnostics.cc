@@ -1,0 +1,61 @@
+#include "cli/bench_diagnostics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/bench_output.h"
+#include "cli/commands.h"
+#include "cli/progress.h"
+#include "train/config.h"
+
+namespace quern::cli {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  quern bench diagnostics                         the preset tiny with every core
+  quern bench diagnostics --preset small --json
+
+One model is trained in interleaved rounds: nothing watched, each diagnostic alone, all at once. The best of each
+counts, and all at once must keep 0.98 of the speed.)";
+
+}  // namespace
+
+CLI::App* add_diagnostics_bench(CLI::App& bench, DiagnosticsBenchOptions& options) {
+  CLI::App* command = bench.add_subcommand("diagnostics", "What profiler and other watchers cost a training");
+  std::vector<std::string> names;
+  for (const std::string_view name : train::preset_names()) names.emplace_back(name);
+  command->add_option("--preset", options.workload.preset, "tiny, small or gpt2")
+      ->check(CLI::IsMember(names).description(""))
+      ->type_name("NAME")
+      ->capture_default_str();
+  add_threads_option(*command, options.threads);
+  command->add_option("--rounds", options.workload.rounds, "Timed rounds; the best of each kind counts")
+      ->check(CLI::Range(size_t{1}, size_t{1000}).description(""))
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_flag("--json", options.json, "Print one JSON object");
+  command->add_flag("--quick", options.quick, "One short round; does not judge bars");
+  command->footer(kExamples);
+  return command;
+}
+
+int run_diagnostics_bench(const DiagnosticsBenchOptions& options) {
+  Progress progress;
+  progress.show("measuring the machine");
+  bench::Context context(bench::measure_machine(options.threads, options.quick), nullptr, options.threads,
+                         options.quick);
+  progress.show(fmt::format("training {}", options.workload.preset));
+  bench::bench_diagnostics(context, options.workload);
+  progress.clear();
+  if (options.json) {
+    fmt::print("{}\n", results_json(context).dump(2, ' ', false, Json::error_handler_t::replace));
+  } else {
+    print_header();
+    for (const bench::Result& result : context.results()) print_row(result, !options.quick);
+  }
+  const auto passed = [](const bench::Result& result) { return result.pass; };
+  return std::all_of(context.results().begin(), context.results().end(), passed) ? 0 : 1;
+}
+
+}  // namespace quern::cli
