@@ -14,7 +14,9 @@ void follow(double& sum, double value) { sum = kForgetting * sum + value; }
 void Limiter::add(const train::StepReport& report) {
   const double threads = static_cast<double>(report.threads);
   follow(seconds_, report.seconds);
-  follow(waits_, (report.waits.tickets + report.waits.team + report.waits.queue) / threads);
+  const double waits = report.waits.tickets + report.waits.team + report.waits.queue;
+  const double at_work = threads * report.seconds - waits;
+  follow(waits_, (waits + std::max(0.0, at_work - report.cpu_seconds.value_or(at_work))) / threads);
   // The feeder may also wait while the workers still have something to do: that costs nothing.
   follow(data_, std::min(report.data_wait, report.waits.queue / threads));
   follow(tokens_, static_cast<double>(report.tokens));

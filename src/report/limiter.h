@@ -10,7 +10,8 @@ namespace quern::report {
 // Of the last steps, by their measured times, in this order:
 //
 //   data      the workers had nothing to do for a tenth of their time or more, while batches were not there yet
-//   waiting   they waited for a tenth or more: for work, for their turn at a gradient, for one another
+//   waiting   they waited for a tenth or more: for work, for their turn at a gradient, for one another, or for a core
+//             that another program had
 //   compute   at work, they did half of the machine's multiply-adds or more
 //   memory    else: most of the time at work went to moving numbers, from memory or from caches
 //

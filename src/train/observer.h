@@ -28,8 +28,9 @@ struct StepReport {
   std::optional<MemoryUse> memory = {};  // after it; only of steps that are logged
   // How the workers spent them.
   size_t threads = 1;
-  WaitTimes waits = {};  // of all threads; a wait is in the step in which it was over
-  double data_wait = 0;  // of the thread that feeds them: for batches
+  WaitTimes waits = {};                    // of all threads; a wait is in the step in which it was over
+  double data_wait = 0;                    // of the thread that feeds them: for batches
+  std::optional<double> cpu_seconds = {};  // that the process had of the cores
 };
 
 // Before the first step.

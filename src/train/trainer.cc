@@ -83,7 +83,7 @@ StepReport Trainer::step() {
                                         .first_step = static_cast<uint32_t>(steps_done_),
                                         .position = position_});
   }
-  const double start = seconds_now();
+  const double start = seconds_now(), cpu_start = cpu_seconds();
   workers_->count_from_now();
   const WaitTimes before = workers_->waits();
   const uint32_t finished = finished_.value();
@@ -116,7 +116,8 @@ StepReport Trainer::step() {
           .seconds = seconds,
           .threads = workers_->threads(),
           .waits = waits,
-          .data_wait = data_wait};
+          .data_wait = data_wait,
+          .cpu_seconds = cpu_seconds() - cpu_start};
 }
 
 data::Batch* Trainer::next_batch(double& waited) {

@@ -7,7 +7,7 @@ namespace {
 
 // A second of two threads with a peak of 100 GFLOPS together; a token is 1 MFLOP.
 train::StepReport second(uint64_t tokens, WaitTimes waits = {}, double data_wait = 0) {
-  return {.tokens = tokens, .seconds = 1, .threads = 2, .waits = waits, .data_wait = data_wait};
+  return {.tokens = tokens, .seconds = 1, .threads = 2, .waits = waits, .data_wait = data_wait, .cpu_seconds = {}};
 }
 
 std::string_view limit(const train::StepReport& report, double peak = 100) {
@@ -25,6 +25,17 @@ TEST(Limiter, ComputeFromHalfOfThePeakOn) {
 TEST(Limiter, WaitingFromATenthOfTheWorkersTimeOn) {
   EXPECT_EQ(limit(second(80'000, {.tickets = 0.1, .team = 0.05, .queue = 0.06})), "waiting");
   EXPECT_EQ(limit(second(80'000, {.tickets = 0.1, .team = 0.05, .queue = 0.04})), "compute");
+}
+
+// Else a machine that is busy with something else would look like slow memory.
+TEST(Limiter, WaitingWhereOtherProgramsHaveTheCores) {
+  train::StepReport report = second(20'000, {.queue = 0.1});
+  report.cpu_seconds = 1.6;  // of the 1.9 that the workers believe to have worked
+  EXPECT_EQ(limit(report), "waiting");
+  report.cpu_seconds = 1.85;
+  EXPECT_EQ(limit(report), "memory");
+  report.cpu_seconds = 2.5;  // other threads of the process
+  EXPECT_EQ(limit(report), "memory");
 }
 
 TEST(Limiter, DataWhereWorkersIdleBecauseBatchesAreMissing) {
