@@ -188,7 +188,7 @@ class Output(program.ProgramTest):
         self.assertNotRegex(printed, r"[\r\x1b]")
         self.assertEqual(re.findall(r"(?m)^step (\d+)/20  loss ", printed), ["1", "5", "10", "15", "20"])
         self.assertRegex(printed, r"(?m)^step 20/20  validation \d\.\d+$")
-        self.assertRegex(printed, r"(?m)^step 20/20  loss \d+\.\d+ .*\d tokens/s  MFU \d+ %  0m00s left$")
+        self.assertRegex(printed, r"(?m)^step 20/20  loss \d+\.\d+ .*\d tokens/s  MFU \d+ %  limit: \w+  0m00s left$")
 
     def test_one_line_that_is_written_over_on_a_terminal(self):
         printed = self.on_terminal("train", *SMALL, "--steps", "400", "--set", "train.validation_interval=50", "--run",
