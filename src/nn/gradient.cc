@@ -17,6 +17,7 @@ Gradient::Gradient(const ParameterLayout& layout, size_t workers)
       input_rows_(layout.tensors()[0].size, Fill::kZero),
       touched_(layout.tensors()[0].shape[0], 0),
       norms_(layout.segments().size(), 0.0),
+      stats_(layout.segments().size()),
       tickets_(std::make_unique<Signal[]>(layout.segments().size() + 1)) {}
 
 size_t Gradient::bytes_of(const ParameterLayout& layout) {
@@ -46,7 +47,13 @@ void Gradient::wait_for(Signal& ticket, uint32_t turn, const Member& member) {
 
 void Gradient::take_norm(size_t segment) {
   const Segment& s = layout_->segments()[segment];
-  norms_[segment] = kernels::squared_norm(values_.data() + s.offset, s.size);
+  const float* values = values_.data() + s.offset;
+  if (!measures_) {
+    norms_[segment] = kernels::squared_norm(values, s.size);
+    return;
+  }
+  stats_[segment] = kernels::tensor_stats(values, s.size);
+  norms_[segment] = stats_[segment].squares;
 }
 
 void Gradient::enter(size_t segment, const Turn& turn, const Member& member) {

@@ -11,6 +11,7 @@
 #include "core/aligned_buffer.h"
 #include "core/signal.h"
 #include "core/team.h"
+#include "kernels/tensor_stats.h"
 #include "nn/micro_batch.h"
 #include "nn/parameters.h"
 
@@ -57,6 +58,12 @@ class Gradient {
   // The sum of squares of the whole gradient, segments in order; after the last join().
   double squared_norm() const;
 
+  // Whether the steps from now on take the statistics of segments with their norms; between steps. No bit of a norm
+  // depends on it.
+  void measure(bool on) { measures_ = on; }
+  // Of a step that took them, after the last join().
+  const kernels::TensorStats& stats(size_t segment) const { return stats_[segment]; }
+
   // Ends every wait, now and later. For when a worker failed.
   void stop() noexcept;
 
@@ -72,6 +79,8 @@ class Gradient {
   AlignedBuffer<float> input_rows_;  // (V, C); zero but for the rows of touched_
   std::vector<uint8_t> touched_;     // (V)
   std::vector<double> norms_;
+  std::vector<kernels::TensorStats> stats_;  // one a segment
+  bool measures_ = false;
   std::unique_ptr<Signal[]> tickets_;  // one a segment, and one for the inputs
   std::atomic<bool> stopped_{false};
 };

@@ -1,6 +1,10 @@
 #include "optim/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "kernels/tensor_stats.h"
+#include "kernels/vector_ops.h"
 
 namespace quern {
 
@@ -22,10 +26,32 @@ UpdateReport Optimizer::begin(double squared_norm, double rate, uint64_t step, d
 
 void Optimizer::update(size_t segment, std::span<float> weights, std::span<const float> gradient) {
   const Segment& s = layout_->segments()[segment];
-  kernels::AdamW adamw = adamw_;
-  adamw.weight_decay = s.decay ? options_.weight_decay : 0.0f;
-  kernels::adamw(adamw, weights.data() + s.offset, gradient.data() + s.offset, m_.data() + s.offset,
+  kernels::adamw(options_of(s), weights.data() + s.offset, gradient.data() + s.offset, m_.data() + s.offset,
                  v_.data() + s.offset, s.size);
+}
+
+// Piece by piece, so that the copy of the weights stays in L1. The elements of an update are independent.
+Change Optimizer::update_and_measure(size_t segment, std::span<float> weights, std::span<const float> gradient) {
+  constexpr size_t kPiece = 2048;
+  const Segment& s = layout_->segments()[segment];
+  const kernels::AdamW adamw = options_of(s);
+  float before[kPiece];
+  Change change;
+  for (size_t i = 0; i < s.size; i += kPiece) {
+    const size_t at = s.offset + i, n = std::min(kPiece, s.size - i);
+    float* p = weights.data() + at;
+    std::copy_n(p, n, before);
+    kernels::adamw(adamw, p, gradient.data() + at, m_.data() + at, v_.data() + at, n);
+    change.weights += kernels::squared_norm(before, n);
+    change.update += kernels::squared_distance(p, before, n);
+  }
+  return change;
+}
+
+kernels::AdamW Optimizer::options_of(const Segment& segment) const {
+  kernels::AdamW adamw = adamw_;
+  adamw.weight_decay = segment.decay ? options_.weight_decay : 0.0f;
+  return adamw;
 }
 
 }  // namespace quern

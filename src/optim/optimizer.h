@@ -24,6 +24,11 @@ struct UpdateReport {
   bool finite = true;        // false: the gradient was not finite and nothing was changed
 };
 
+// Sums of squares: of what an update added to weights, and of the weights before it.
+struct Change {
+  double update = 0, weights = 0;
+};
+
 class Optimizer {
  public:
   // `layout` must outlive the optimizer.
@@ -36,10 +41,15 @@ class Optimizer {
   // Then, for each segment of the layout once, by any thread: the update of its weights. Allocates nothing.
   void update(size_t segment, std::span<float> weights, std::span<const float> gradient);
 
+  // The same update, to the bit, and how large it was.
+  Change update_and_measure(size_t segment, std::span<float> weights, std::span<const float> gradient);
+
   std::span<float> m() { return m_.span(); }
   std::span<float> v() { return v_.span(); }
 
  private:
+  kernels::AdamW options_of(const Segment& segment) const;
+
   OptimizerOptions options_;
   const ParameterLayout* layout_;
   kernels::AdamW adamw_;

@@ -74,6 +74,21 @@ void Metrics::write_step(const train::StepReport& report) {
   unlogged_.reset();
 }
 
+// A number that is not finite becomes null, as JSON has none.
+void Metrics::on_health(const train::HealthReport& report) {
+  nlohmann::ordered_json tensors = nlohmann::ordered_json::object();
+  for (const train::TensorHealth& tensor : report.tensors) {
+    tensors[std::string(tensor.name)] = {{"norm", tensor.norm},
+                                         {"mean", tensor.mean},
+                                         {"largest", tensor.largest},
+                                         {"zeros", tensor.zeros},
+                                         {"update_ratio", tensor.update_ratio}};
+  }
+  nlohmann::ordered_json entry = {{"step", report.step}};
+  entry["health"] = std::move(tensors);
+  write_line(entry.dump());
+}
+
 void Metrics::on_validation(uint64_t step, double loss) {
   write_line(Json({{"step", step}, {"validation_loss", loss}}).dump());
 }

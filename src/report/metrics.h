@@ -13,14 +13,16 @@
 namespace quern::report {
 
 // {"step":10,"loss":3.2,...} every `interval` steps, at skipped updates ("skipped":true) and at the last step;
-// {"step":100,"validation_loss":2.9}; {"step":100,"warning":"..."}. A resumed run drops the lines of steps that it does
-// again, so that every step is there once. Error when the file cannot be written.
+// {"step":100,"validation_loss":2.9}; {"step":100,"health":{"wte.weight":{...}}}; {"step":100,"warning":"..."}. A
+// resumed run drops the lines of steps that it does again, so that every step is there once. Error when the file cannot
+// be written.
 class Metrics : public train::Observer {
  public:
   Metrics(std::filesystem::path file, uint64_t interval);
 
   void on_start(const train::RunStart& start) override;
   void on_step(const train::StepReport& report) override;
+  void on_health(const train::HealthReport& report) override;
   void on_validation(uint64_t step, double loss) override;
   void on_end(const train::RunEnd& end) override;
   void on_warning(const std::string& text) override;

@@ -77,6 +77,10 @@ struct RunConfig {
     uint64_t histogram_interval = 0;
     bool operator==(const Log&) const = default;
   };
+  struct Diagnostics {
+    uint64_t health_interval = 100;
+    bool operator==(const Diagnostics&) const = default;
+  };
 
   Model model;
   Train train;
@@ -84,6 +88,7 @@ struct RunConfig {
   Data data;
   Checkpoint checkpoint;
   Log log;
+  Diagnostics diagnostics;
 
   bool operator==(const RunConfig&) const = default;
 };

@@ -76,6 +76,7 @@ std::vector<Field> make_fields() {
   constexpr auto kData = &C::data;
   constexpr auto kCheckpoint = &C::checkpoint;
   constexpr auto kLog = &C::log;
+  constexpr auto kDiagnostics = &C::diagnostics;
   return {
       {"model", "layers", "Transformer blocks.", whole<kModel, &C::Model::layers>(1, 1000)},
       {"model", "heads", "Attention heads of a block; width is a multiple of it.",
@@ -151,6 +152,10 @@ std::vector<Field> make_fields() {
        flag<kLog, &C::Log::tensorboard>()},
       {"log", "histogram_interval", "Steps between histograms of all weights in TensorBoard; 0: none.",
        whole<kLog, &C::Log::histogram_interval>(0, kMany)},
+
+      {"diagnostics", "health_interval",
+       "Steps between looks at the gradient of every tensor; 0: never. The result does not depend on it.",
+       whole<kDiagnostics, &C::Diagnostics::health_interval>(0, kMany)},
   };
 }
 

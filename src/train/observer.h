@@ -33,6 +33,22 @@ struct StepReport {
   std::optional<double> cpu_seconds = {};  // that the process had of the cores
 };
 
+// The gradient of a tensor in one step, before clipping and without the loss scale.
+struct TensorHealth {
+  std::string_view name;
+  double norm = 0;
+  double mean = 0;
+  double largest = 0;       // magnitude; infinite or NaN when one of the numbers is
+  double zeros = 0;         // share of the numbers
+  double update_ratio = 0;  // norm of the update over the norm of the weights before it; 0 when there was none
+};
+
+struct HealthReport {
+  uint64_t step = 0;
+  double norm = 0;  // of the whole gradient
+  std::span<const TensorHealth> tensors;
+};
+
 // Before the first step.
 struct RunStart {
   uint64_t first_step = 1, steps = 0;
@@ -69,6 +85,8 @@ class Observer {
   virtual void on_preparing(std::string_view /*what*/, uint64_t /*done*/, uint64_t /*total*/) {}
   virtual void on_start(const RunStart&) {}
   virtual void on_step(const StepReport&) {}
+  // Every diagnostics.health_interval steps, before on_step().
+  virtual void on_health(const HealthReport&) {}
   virtual void on_validation(uint64_t /*step*/, double /*loss*/) {}
   // Every log.histogram_interval steps and after the last.
   virtual void on_weights(uint64_t /*step*/, std::span<const NamedValues>) {}

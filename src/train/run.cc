@@ -104,6 +104,7 @@ class Session {
       StepReport report = trainer_.step();
       loss = report.loss;
       if (due(config_.log.interval)) report.memory = trainer_.memory();
+      tell_health(observer);
       observer.on_step(report);
       if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
       after_step(observer);
@@ -117,6 +118,12 @@ class Session {
   }
 
  private:
+  void tell_health(Observer& observer) {
+    if (trainer_.health() == nullptr) return;
+    observer.on_health(*trainer_.health());
+    for (const std::string& warning : health_warnings_.of(*trainer_.health())) observer.on_warning(warning);
+  }
+
   void check_same_run(const checkpoint::State& state) const {
     if (state.seed != config_.train.seed) {
       throw Error("[run] {}: train.seed: expected {}, as in its checkpoint, found {}", (folder_ / kConfigFile).string(),
@@ -201,6 +208,7 @@ class Session {
   std::optional<data::ValidationBatches> validation_;
   Gpt model_;
   Trainer trainer_;
+  HealthWarnings health_warnings_;
   std::vector<checkpoint::TensorRef> weights_, m_, v_;
   checkpoint::State state_;
   std::optional<uint64_t> saved_step_;  // of the newest checkpoint

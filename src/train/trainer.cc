@@ -56,7 +56,8 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const da
       plan_(plan),
       gradient_(model.layout(), options_.teams != 0 ? options_.teams : plan.cut.teams),
       loss_scaler_(config.train.precision == Precision::kFp16),
-      losses_(sequences_per_step(config)) {
+      losses_(sequences_per_step(config)),
+      health_(model.layout()) {
   if (options_.teams != 0) plan_.cut.teams = options_.teams;
   const size_t threads = plan_.threads, teams = plan_.cut.teams;
   for (size_t team = 0; team < teams; ++team) work_.emplace_back(model.config(), plan_.workspace(team));
@@ -88,11 +89,16 @@ StepReport Trainer::step() {
   const WaitTimes before = workers_->waits();
   const uint32_t finished = finished_.value();
   rate_ = schedule_.at(steps_done_ + 1);
+  const uint64_t interval = config_.diagnostics.health_interval;
+  measures_ = interval > 0 && (steps_done_ + 1) % interval == 0;
+  gradient_.measure(measures_);
   set_profile_place({.step = static_cast<uint32_t>(steps_done_ + 1)});
   const Timed timed(kStep);
   const double data_wait = feed();
   finished_.await_change(finished);
   workers_->rethrow();
+  health_report_ =
+      measures_ ? &health_.report(steps_done_ + 1, gradient_, loss_scaler_.scale(), update_.finite) : nullptr;
   loss_scaler_.step_done(!update_.finite);
   turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
   ++steps_done_;
@@ -156,9 +162,14 @@ void Trainer::run(const Task& task, size_t team, const Member& member) {
 }
 
 void Trainer::update(size_t segment) {
+  const std::span<float> weights = model_.weights().values();
   {
     const Timed timed(kAdamW, kAdamWBytes * static_cast<double>(model_.layout().segments()[segment].size));
-    optimizer_.update(segment, model_.weights().values(), gradient_.values());
+    if (measures_) {
+      health_.set_change(segment, optimizer_.update_and_measure(segment, weights, gradient_.values()));
+    } else {
+      optimizer_.update(segment, weights, gradient_.values());
+    }
   }
   model_.weights().repack(segment);
 }

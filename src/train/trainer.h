@@ -19,6 +19,7 @@
 #include "optim/schedule.h"
 #include "train/config.h"
 #include "train/evaluate.h"
+#include "train/health.h"
 #include "train/observer.h"
 #include "train/plan.h"
 #include "train/workers.h"
@@ -55,11 +56,16 @@ class Trainer {
   // and the trainer can only be destroyed: go on from a checkpoint.
   StepReport step();
 
+  // What the last step measured of the gradient, every diagnostics.health_interval steps; null otherwise. Until the
+  // next step.
+  const HealthReport* health() const { return health_report_; }
+
   // The mean loss over the windows, by the same threads and in the same memory as steps. Throws as step() does.
   double evaluate(const data::ValidationBatches& windows);
 
   uint64_t steps_done() const { return steps_done_; }
   Optimizer& optimizer() { return optimizer_; }
+  const Gradient& gradient() const { return gradient_; }  // of the last step
   size_t threads() const { return workers_->threads(); }
   size_t teams() const { return workers_->teams(); }
   WorkerTimes times() const { return times_; }
@@ -102,6 +108,9 @@ class Trainer {
   data::StreamPosition position_;
   uint32_t turns_done_ = 0;
   UpdateReport update_;
+  Health health_;
+  bool measures_ = false;  // this step; set before its first task is submitted
+  const HealthReport* health_report_ = nullptr;
   BufferPool pool_;                      // for evaluations
   std::optional<LossTasks> evaluation_;  // while there is one
   double rate_ = 0;

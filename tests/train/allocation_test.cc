@@ -93,6 +93,9 @@ TEST(Trainer, AWarmStepAllocatesNothing) {
     }
   }
   config.train.threads = 2;
+  config.diagnostics.health_interval = 1;
+  check(config, "every step measured");
+  config.diagnostics.health_interval = 0;
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
     for (const char* recompute : {"none", "every-layer", "sqrt"}) {
       config.train.precision = precision;

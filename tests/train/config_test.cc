@@ -126,7 +126,7 @@ TEST(RunConfig, ErrorsNamePlaceExpectedAndFound) {
   EXPECT_HAS("found 'model.steps'; did you mean train.steps?", toml_message("model.steps = 5"));
   EXPECT_HAS("found 'steps'; did you mean train.steps?", toml_message("steps = 5"));
   EXPECT_HAS("found 'optimiser'; did you mean [optimizer]?", toml_message("[optimiser]\nrate = 1.0"));
-  EXPECT_HAS("expected a table of model, train, optimizer, data, checkpoint, log, found 'model'",
+  EXPECT_HAS("expected a table of model, train, optimizer, data, checkpoint, log, diagnostics, found 'model'",
              toml_message("model = 1"));
   EXPECT_HAS("run.toml:2:10: model.layers: expected a whole number from 1 to 1000, found 0",
              toml_message("[model]\nlayers = 0"));
