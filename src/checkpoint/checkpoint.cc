@@ -66,28 +66,26 @@ void go_through(std::span<const std::byte> bytes, Visit visit) {
 
 std::string describe(const std::vector<size_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
-// A file whose size is right is read once, for its digest; the form is checked by safetensors::File.
-safetensors::File open_checked(const fs::path& folder, const StateFile& state, const char* name) {
+// A file whose size is right is read once, for its digest. Returns the bytes.
+MappedFile open_stamped(const fs::path& folder, const StateFile& state, const std::string& name) {
   const fs::path path = folder / name;
   const auto stamp = state.files.find(name);
   if (stamp == state.files.end()) {
     throw Error("[checkpoint] {}: expected files to name {}, found no entry", (folder / kState).native(), name);
   }
-  {
-    const MappedFile file(path);
-    if (file.bytes().size() != stamp->second.bytes) {
-      throw Error("[checkpoint] {}: expected {} bytes, found {}", path.native(), stamp->second.bytes,
-                  file.bytes().size());
-    }
-    file.expect_sequential();
-    Sha256 hash;
-    go_through(file.bytes(), [&](std::span<const std::byte> piece) { hash.update(piece); });
-    if (const Sha256Digest found = hash.finish(); found != stamp->second.sha256) {
-      throw Error("[checkpoint] {}: expected SHA-256 {}, found {}: the file was changed", path.native(),
-                  to_hex(stamp->second.sha256), to_hex(found));
-    }
+  MappedFile file(path);
+  if (file.bytes().size() != stamp->second.bytes) {
+    throw Error("[checkpoint] {}: expected {} bytes, found {}", path.native(), stamp->second.bytes,
+                file.bytes().size());
   }
-  return safetensors::File(path);
+  file.expect_sequential();
+  Sha256 hash;
+  go_through(file.bytes(), [&](std::span<const std::byte> piece) { hash.update(piece); });
+  if (const Sha256Digest found = hash.finish(); found != stamp->second.sha256) {
+    throw Error("[checkpoint] {}: expected SHA-256 {}, found {}: the file was changed", path.native(),
+                to_hex(stamp->second.sha256), to_hex(found));
+  }
+  return file;
 }
 
 // The one of the two that is needed must be there, and must not have a tensor that nobody asked for.
@@ -136,7 +134,8 @@ std::string hash_by_name(std::vector<std::pair<std::string_view, std::span<const
 
 }  // namespace
 
-fs::path save(const fs::path& folder, const Tensors& tensors, const State& state, const HfConfig& config) {
+fs::path save(const fs::path& folder, const Tensors& tensors, const State& state, const HfConfig& config,
+              std::span<const ExtraFile> extras) {
   std::error_code code;
   fs::create_directories(folder, code);
   if (code) throw Error("[checkpoint] {}: cannot create: {}", folder.native(), code.message());
@@ -155,6 +154,11 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const State& state
   file.files[kModel] = write_tensors(place(kModel), weights);
   file.files[kOptimizer] = write_tensors(place(kOptimizer), moments);
   file.files[kConfig] = write_text(place(kConfig), to_json(config));
+  for (const ExtraFile& extra : extras) {
+    const Place there = place(extra.name.c_str());
+    file.files[extra.name] =
+        extra.tensors.empty() ? write_text(there, extra.text) : write_tensors(there, extra.tensors);
+  }
   write_text(place(kState), to_json(file));
   directory.commit();
   return path;
@@ -171,11 +175,21 @@ StateFile read_state(const fs::path& folder) {
   return file;
 }
 
+// The form is checked by safetensors::File.
+safetensors::File open_tensors(const fs::path& folder, const StateFile& state, const std::string& name) {
+  open_stamped(folder, state, name);
+  return safetensors::File(folder / name);
+}
+
+std::string read_text(const fs::path& folder, const StateFile& state, const std::string& name) {
+  return std::string(open_stamped(folder, state, name).text());
+}
+
 Checkpoint::Checkpoint(fs::path path, Parts parts) : Checkpoint(path, parts, read_state(path)) {}
 
 Checkpoint::Checkpoint(fs::path path, Parts parts, const StateFile& file)
-    : path_(std::move(path)), state_(file.state), model_(open_checked(path_, file, kModel)) {
-  if (parts == Parts::kAll) optimizer_.emplace(open_checked(path_, file, kOptimizer));
+    : path_(std::move(path)), state_(file.state), model_(open_tensors(path_, file, kModel)) {
+  if (parts == Parts::kAll) optimizer_.emplace(open_tensors(path_, file, kOptimizer));
 }
 
 void Checkpoint::load(const Tensors& tensors) const {

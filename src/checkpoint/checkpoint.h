@@ -36,11 +36,18 @@ struct Tensors {
   std::span<const TensorRef> v;
 };
 
+// Another file of the directory: tensors, or text where there are none.
+struct ExtraFile {
+  std::string name;
+  std::string text;
+  std::vector<safetensors::Tensor> tensors = {};
+};
+
 // Writes `folder`/step-NNNNNNNN for state.step, creating `folder` when needed; one of that name is replaced in one
 // step. Returns its path. The tensors must not change meanwhile. On Error (a full disk, say) everything that was there
 // before is untouched and nothing new is left behind. Also removes what a killed process has left in `folder`.
 std::filesystem::path save(const std::filesystem::path& folder, const Tensors& tensors, const State& state,
-                           const HfConfig& config);
+                           const HfConfig& config, std::span<const ExtraFile> extras = {});
 
 enum class Parts { kWeights, kAll };
 
@@ -70,6 +77,10 @@ class Checkpoint {
 
 // Reads and checks state.json alone: quick, and says nothing about the other files.
 StateFile read_state(const std::filesystem::path& path);
+
+// A file that `state` of the same directory names; Error when it is missing or not the one that was written.
+safetensors::File open_tensors(const std::filesystem::path& path, const StateFile& state, const std::string& name);
+std::string read_text(const std::filesystem::path& path, const StateFile& state, const std::string& name);
 
 // SHA-256 over the values of all weights in the order of their names, in hexadecimal: equal for runs with equal
 // results.

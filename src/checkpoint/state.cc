@@ -116,6 +116,15 @@ std::optional<StreamPlace> parse_stream(const Json& json, const Fields& fields) 
   return StreamPlace{.piece = place.whole("piece"), .token = place.whole("token")};
 }
 
+// Nor this.
+void parse_diagnostics(const Json& json, const Fields& fields, State& state) {
+  if (!json.contains("diagnostics")) return;
+  const Fields diagnostics = fields.object("diagnostics"), losses = diagnostics.object("losses");
+  state.incidents = diagnostics.whole("incidents");
+  state.left_out = diagnostics.whole("left_out");
+  state.losses = {.count = losses.whole("count"), .mean = losses.real("mean"), .variance = losses.real("variance")};
+}
+
 }  // namespace
 
 std::string to_json(const StateFile& file) {
@@ -124,20 +133,25 @@ std::string to_json(const StateFile& file) {
   for (const auto& [name, stamp] : file.files) {
     files[name] = {{"bytes", stamp.bytes}, {"sha256", to_hex(stamp.sha256)}};
   }
-  Json json = {{"version", kVersion},
-               {"step", state.step},
-               {"tokens", state.tokens},
-               {"data_position", state.data_position},
-               {"data", {{"tokens", state.data_tokens}, {"hash", fmt::format("{:016x}", state.data_hash)}}},
-               {"stream", state.stream ? Json{{"piece", state.stream->piece}, {"token", state.stream->token}} : Json()},
-               {"random", {{"generator", kGenerator}, {"seed", state.seed}, {"step", state.step}}},
-               {"precision", state.precision},
-               {"loss_scale", state.loss_scale},
-               {"clean_steps", state.clean_steps},
-               {"validation_loss", optional_json(state.validation_loss)},
-               {"best_validation_loss", optional_json(state.best_validation_loss)},
-               {"best_step", state.best_step},
-               {"files", std::move(files)}};
+  Json json = {
+      {"version", kVersion},
+      {"step", state.step},
+      {"tokens", state.tokens},
+      {"data_position", state.data_position},
+      {"data", {{"tokens", state.data_tokens}, {"hash", fmt::format("{:016x}", state.data_hash)}}},
+      {"stream", state.stream ? Json{{"piece", state.stream->piece}, {"token", state.stream->token}} : Json()},
+      {"random", {{"generator", kGenerator}, {"seed", state.seed}, {"step", state.step}}},
+      {"precision", state.precision},
+      {"loss_scale", state.loss_scale},
+      {"clean_steps", state.clean_steps},
+      {"validation_loss", optional_json(state.validation_loss)},
+      {"best_validation_loss", optional_json(state.best_validation_loss)},
+      {"best_step", state.best_step},
+      {"diagnostics",
+       {{"incidents", state.incidents},
+        {"left_out", state.left_out},
+        {"losses", {{"count", state.losses.count}, {"mean", state.losses.mean}, {"variance", state.losses.variance}}}}},
+      {"files", std::move(files)}};
   json["checksum"] = checksum(json);
   return json.dump(2) + "\n";
 }
@@ -171,6 +185,7 @@ StateFile parse_state(std::string_view text, std::string_view name) {
                 .data_tokens = data.whole("tokens"),
                 .data_hash = data.hexadecimal("hash"),
                 .stream = parse_stream(json, fields)};
+  parse_diagnostics(json, fields, file.state);
   const Fields files = fields.object("files");
   for (const auto& [key, value] : fields.at("files").items()) {
     file.files.emplace(key, parse_stamp(files.object(key.c_str())));

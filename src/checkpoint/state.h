@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "checkpoint/safetensors.h"
+#include "optim/loss_trend.h"
 
 namespace quern::checkpoint {
 
@@ -33,6 +34,9 @@ struct State {
   uint64_t best_step = 0;                      // where that was
   uint64_t data_tokens = 0;                    // all tokens of the run's data, held-out ones too; bytes of a stream
   uint64_t data_hash = 0;                      // of them
+  uint64_t incidents = 0;                      // skipped or rolled back so far
+  uint64_t left_out = 0;                       // steps whose data was passed over when the run rolled back
+  LossTrend losses = {};                       // what a spike is measured against
   std::optional<StreamPlace> stream = {};      // where the next step begins; none when the data is no stream
 
   bool operator==(const State&) const = default;
