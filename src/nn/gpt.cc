@@ -49,11 +49,14 @@ void Gpt::forward(const Pass& pass) const {
   pass.member.meet();
   apply_dropout(pass, Purpose::kEmbeddingDropout, 0, x, x);
   pass.member.meet();
+  pass.show(Stage::kEmbedding);
   for (size_t layer = 0; layer < config_.layers; ++layer) {
     block_forward(pass, weights_.block(layer), layer, {.add_delta = layer > 0});
+    pass.show(Stage::kBlock, layer);
   }
   norm_forward(pass, {kFinalNormForward}, weights_.final_norm(), stream, stream, work.last);
   pass.member.meet();
+  pass.show(Stage::kFinalNorm);
 }
 
 // The activations of layers first ... last, which other layers have overwritten, from the kept entry of the first.
@@ -71,6 +74,7 @@ void Gpt::backward(const Pass& pass) const {
   std::fill_n(work.dx.data() + mine.begin, mine.size(), 0.0f);
   pass.member.meet();
   norm_backward(pass, {kFinalNormBackward}, weights_.final_norm(), layout_.final_norm(), work.last);
+  pass.show(Stage::kFinalNormGradient);
   size_t have = work.first_of_group(config_.layers - 1);  // the lowest layer whose activations are there
   for (size_t layer = config_.layers; layer-- > 0;) {
     if (layer < have) {
@@ -78,6 +82,7 @@ void Gpt::backward(const Pass& pass) const {
       forward_again(pass, have, layer);
     }
     block_backward(pass, weights_.block(layer), layer);
+    pass.show(Stage::kBlockGradient, layer);
   }
   apply_dropout(pass, Purpose::kEmbeddingDropout, 0, work.dx.data(), work.dx.data());
   pass.member.meet();
@@ -87,6 +92,7 @@ void Gpt::backward(const Pass& pass) const {
   for (size_t s = 0; s < pass.batch.sequences; ++s) {
     pass.gradient->add_inputs(pass.batch.tokens + s * T, work.dx.data() + s * T * C, T);
   }
+  pass.show(Stage::kInputGradient);
   pass.gradient->leave_inputs(pass.batch.turn);
 }
 
@@ -98,11 +104,12 @@ double Gpt::loss(const MicroBatch& batch, Workspace& work, const Member& member)
 }
 
 double Gpt::forward_backward(const MicroBatch& batch, float scale, Gradient& gradient, Workspace& work,
-                             const Member& member) const {
+                             const Member& member, Watch* watch) const {
   assert(work.has_backward());
-  const Pass pass{config_, layout_, batch, work, member, config_.dropout, &gradient};
+  const Pass pass{config_, layout_, batch, work, member, config_.dropout, &gradient, watch};
   forward(pass);
   output_forward_backward(pass, weights_, scale);
+  pass.show(Stage::kOutputGradient);
   const double sum = sum_of_losses(pass);
   backward(pass);
   return sum;

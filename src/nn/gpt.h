@@ -10,6 +10,7 @@
 #include "nn/micro_batch.h"
 #include "nn/model_config.h"
 #include "nn/parameters.h"
+#include "nn/watch.h"
 #include "nn/weights.h"
 #include "nn/workspace.h"
 
@@ -32,9 +33,10 @@ class Gpt {
   // Sum of the losses of all targets in double precision, by sequences; work.losses has each. Adds `scale` times the
   // gradient of that sum into `gradient`, in the batch's turn. Sequences added by turns in order give the bits of one
   // turn with all of them. Token ids are below the vocabulary (checked by whoever read them). Allocates nothing. One
-  // workspace per team; every member of the team makes the same call, each with itself as `member`.
+  // workspace per team; every member of the team makes the same call, each with itself as `member`. `watch`, where
+  // there is one, is shown what was computed; only for a member alone.
   double forward_backward(const MicroBatch& batch, float scale, Gradient& gradient, Workspace& work,
-                          const Member& member = {}) const;
+                          const Member& member = {}, Watch* watch = nullptr) const;
 
   // The same sum, without dropout and gradient.
   double loss(const MicroBatch& batch, Workspace& work, const Member& member = {}) const;

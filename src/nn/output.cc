@@ -87,6 +87,7 @@ void output_forward_backward(const Pass& pass, const Weights& weights, float sca
     const Chunk chunk{first, std::min(pass.work.output_chunk, pass.rows() - first)};
     logits_of(pass, weights, chunk);
     pass.member.meet();
+    pass.show(Stage::kLogits, chunk.rows);
     losses_of(pass, chunk, scale, true);
     pass.member.meet();
     input_gradient(pass, weights, chunk);

@@ -6,6 +6,7 @@
 #include "nn/micro_batch.h"
 #include "nn/model_config.h"
 #include "nn/parameters.h"
+#include "nn/watch.h"
 #include "nn/workspace.h"
 
 namespace quern {
@@ -21,7 +22,11 @@ struct Pass {
   const Member& member;
   float dropout = 0;             // the rate; 0 when not training
   Gradient* gradient = nullptr;  // null without backward
+  Watch* watch = nullptr;        // only with a member alone
 
+  void show(Stage stage, size_t which = 0) const {
+    if (watch != nullptr) watch->saw(*this, stage, which);
+  }
   size_t rows() const { return batch.sequences * batch.T; }
   std::span<float> gemm_scratch() const { return work.scratch(member).gemm; }
 };
