@@ -25,6 +25,7 @@ Command add_eval(CLI::App& app);
 Command add_report(CLI::App& app);
 Command add_tokenize(CLI::App& app);
 Command add_plan(CLI::App& app);
+Command add_replay_step(CLI::App& app);
 
 // --threads N, 1 to kMostThreads; `threads` starts as the cores that can be used.
 void add_threads_option(CLI::App& command, size_t& threads);

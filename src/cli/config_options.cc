@@ -90,12 +90,15 @@ train::RunConfig config_of(const ConfigOptions& options) {
 train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string& run) {
   const bool changes_result =
       std::any_of(options.flags.begin(), options.flags.end(), [](const FlagSetting& flag) { return flag.of_result; });
-  if (!options.data.empty() || !options.config_file.empty() || !options.settings.empty() || changes_result) {
+  const bool only_diagnostics = std::all_of(options.settings.begin(), options.settings.end(),
+                                            [](const auto& setting) { return setting.starts_with("diagnostics."); });
+  if (!options.data.empty() || !options.config_file.empty() || !only_diagnostics || changes_result) {
     throw Error(
         "--resume goes on with the run as it was configured; leave out DATA and all settings but --threads, "
-        "--recompute and --memory");
+        "--recompute, --memory and --set diagnostics.NAME=VALUE");
   }
   train::RunConfig config = train::read_config(run);
+  for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   for (const FlagSetting& flag : options.flags) {
     check_threads(flag);
     train::apply_setting(config, flag.setting, flag.place);

@@ -72,7 +72,9 @@ int run_chosen(const std::vector<Command>& commands) {
     if (std::fflush(stdout) != 0) throw Error("[output] standard output cannot be written: is the disk full?");
     return code;
   }
-  throw Error("expected a command: train, generate, eval, report, tokenize, plan, info or bench; run `quern --help`");
+  throw Error(
+      "expected a command: train, generate, eval, report, replay-step, tokenize, plan, info or bench; "
+      "run `quern --help`");
 }
 
 int run(int argc, char** argv) {
@@ -80,8 +82,9 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", version_line());
   app.require_subcommand(0, 1);  // none is told apart from an unknown one below
   app.footer(kExamples);
-  const std::vector<Command> commands = {add_train(app),    add_generate(app), add_eval(app), add_report(app),
-                                         add_tokenize(app), add_plan(app),     add_info(app), add_bench(app)};
+  const std::vector<Command> commands = {add_train(app),  add_generate(app),    add_eval(app),
+                                         add_report(app), add_replay_step(app), add_tokenize(app),
+                                         add_plan(app),   add_info(app),        add_bench(app)};
   try {
     app.parse(argc, argv);
     return run_chosen(commands);

@@ -62,7 +62,7 @@ void Console::on_step(const train::StepReport& report) {
   seconds_ = kForgetting * seconds_ + report.seconds;
   elapsed_ += report.seconds;
   limiter_.add(report);
-  if (!report.finite) {
+  if (!report.finite && report.trouble == train::Trouble::kNone) {
     const std::string scale =
         report.loss_scale != 1 ? fmt::format(" and the loss scale is now {:.0f}", report.loss_scale) : "";
     on_warning(fmt::format("step {}: the gradient is not finite; its update was skipped{}", report.step, scale));
@@ -76,6 +76,16 @@ void Console::on_step(const train::StepReport& report) {
     fmt::print(options_.out, "{}\n", line(report));
   }
   std::fflush(options_.out);
+}
+
+void Console::on_incident(const train::IncidentReport& report) {
+  const std::string done = report.action == train::Policy::kStop ? "stopped before its update"
+                           : report.action == train::Policy::kSkip
+                               ? "its update is left out"
+                               : fmt::format("back to step {}", report.goes_on_after);
+  on_warning(fmt::format("{}; {}", report.text, done));
+  if (report.folder.empty()) return;
+  fmt::print(options_.out, "saved; look at it with `quern replay-step {}`\n", report.folder.string());
 }
 
 void Console::on_validation(uint64_t step, double loss) {

@@ -38,19 +38,27 @@ Json to_json(const train::MemoryUse& memory) {
           {"batches", memory.batches},   {"arena", memory.arena},       {"pool", memory.pool}};
 }
 
+bool skipped(const train::StepReport& report) { return !report.finite || report.trouble != train::Trouble::kNone; }
+
 }  // namespace
 
 Metrics::Metrics(std::filesystem::path file, uint64_t interval) : path_(std::move(file)), interval_(interval) {}
 
 void Metrics::on_start(const train::RunStart& start) {
-  const Kept kept = lines_before(path_, start.first_step);
+  elapsed_ = open_before(start.first_step);
+  last_step_ = start.steps;
+  for (const std::string& text : std::exchange(early_, {})) write_warning(text);
+}
+
+double Metrics::open_before(uint64_t first) {
+  file_.close();
+  const Kept kept = lines_before(path_, first);
   write_file(path_, kept.lines);
   file_.open(path_, std::ios::app);
   if (!file_) throw Error("[metrics] {}: cannot be written", path_.string());
-  elapsed_ = kept.elapsed;
-  step_ = start.first_step - 1;
-  last_step_ = start.steps;
-  for (const std::string& text : std::exchange(early_, {})) write_warning(text);
+  step_ = first - 1;
+  unlogged_.reset();
+  return kept.elapsed;
 }
 
 void Metrics::on_step(const train::StepReport& report) {
@@ -58,7 +66,7 @@ void Metrics::on_step(const train::StepReport& report) {
   elapsed_ += report.seconds;
   unlogged_ = report;
   const bool due = report.step == last_step_ || (interval_ > 0 && report.step % interval_ == 0);
-  if (due || !report.finite) write_step(report);
+  if (due || skipped(report)) write_step(report);
 }
 
 void Metrics::write_step(const train::StepReport& report) {
@@ -68,7 +76,7 @@ void Metrics::write_step(const train::StepReport& report) {
                 {"gradient_norm", report.gradient_norm},
                 {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
                 {"elapsed", elapsed_}};
-  if (!report.finite) entry["skipped"] = true;
+  if (skipped(report)) entry["skipped"] = true;
   if (report.memory) entry["memory"] = to_json(*report.memory);
   write_line(entry.dump());
   unlogged_.reset();
@@ -86,6 +94,18 @@ void Metrics::on_health(const train::HealthReport& report) {
   }
   nlohmann::ordered_json entry = {{"step", report.step}};
   entry["health"] = std::move(tensors);
+  write_line(entry.dump());
+}
+
+// Under the step that the run goes on after, so that the line stays when that step is the last one kept.
+void Metrics::on_incident(const train::IncidentReport& report) {
+  if (report.action == train::Policy::kRollback) open_before(report.goes_on_after + 1);
+  const nlohmann::ordered_json entry = {{"step", report.goes_on_after},
+                                        {"incident",
+                                         {{"step", report.step},
+                                          {"text", report.text},
+                                          {"action", train::policy_name(report.action)},
+                                          {"folder", report.folder.filename().string()}}}};
   write_line(entry.dump());
 }
 

@@ -23,11 +23,14 @@ class Metrics : public train::Observer {
   void on_start(const train::RunStart& start) override;
   void on_step(const train::StepReport& report) override;
   void on_health(const train::HealthReport& report) override;
+  void on_incident(const train::IncidentReport& report) override;
   void on_validation(uint64_t step, double loss) override;
   void on_end(const train::RunEnd& end) override;
   void on_warning(const std::string& text) override;
 
  private:
+  // Drops the lines of steps from `first` on, which are to be done again. Returns the time that the others took.
+  double open_before(uint64_t first);
   void write_step(const train::StepReport& report);
   void write_warning(const std::string& text);
   void write_line(const std::string& line);

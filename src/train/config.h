@@ -16,6 +16,7 @@ enum class Schedule : uint8_t { kCosine, kLinear, kConstant };
 enum class TokenizerKind : uint8_t { kByte, kChar, kBpe };
 enum class Sampling : uint8_t { kRandom, kEpoch, kStream };
 enum class Precision : uint8_t { kFp32, kBf16, kFp16 };
+enum class Policy : uint8_t { kStop, kSkip, kRollback };
 
 // What each field means, and the values it may have, stands in the table of config_fields.cc, from which parsing,
 // printing and the flags are made. Defaults are those of the preset tiny. Another field: one member here, one row
@@ -79,6 +80,9 @@ struct RunConfig {
   };
   struct Diagnostics {
     uint64_t health_interval = 100;
+    double spike_z = 0;
+    Policy policy = Policy::kStop;
+    uint64_t incident_limit = 10;
     bool operator==(const Diagnostics&) const = default;
   };
 
@@ -95,6 +99,8 @@ struct RunConfig {
 
 // fp32, bf16 or fp16, as in files.
 std::string_view precision_name(Precision precision);
+// stop, skip or rollback.
+std::string_view policy_name(Policy policy);
 
 // tiny, small or gpt2; Error names them otherwise.
 RunConfig preset(std::string_view name);

@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, 3> kSchedules = {"cosine", "linear", "con
 constexpr std::array<std::string_view, 3> kTokenizers = {"byte", "char", "bpe"};
 constexpr std::array<std::string_view, 3> kSamplings = {"random", "epoch", "stream"};
 constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
+constexpr std::array<std::string_view, 3> kPolicies = {"stop", "skip", "rollback"};
 
 // A member of a member, as the function that reaches it.
 template <auto kTable, auto kMember>
@@ -156,6 +157,12 @@ std::vector<Field> make_fields() {
       {"diagnostics", "health_interval",
        "Steps between looks at the gradient of every tensor; 0: never. The result does not depend on it.",
        whole<kDiagnostics, &C::Diagnostics::health_interval>(0, kMany)},
+      {"diagnostics", "spike_z", "A loss so many deviations above those before is an incident; 0: only if not finite.",
+       real<kDiagnostics, &C::Diagnostics::spike_z>(0.0, 1e6)},
+      {"diagnostics", "policy", "After an incident: stop, skip its update, or go back to the last checkpoint.",
+       choice<kDiagnostics, &C::Diagnostics::policy>(kPolicies)},
+      {"diagnostics", "incident_limit", "So many incidents are skipped or rolled back; one more stops the run.",
+       whole<kDiagnostics, &C::Diagnostics::incident_limit>(0, kMany)},
   };
 }
 
@@ -171,6 +178,8 @@ std::string join_choices(std::span<const std::string_view> names) {
 }  // namespace
 
 std::string_view precision_name(Precision precision) { return kPrecisions[static_cast<size_t>(precision)]; }
+
+std::string_view policy_name(Policy policy) { return kPolicies[static_cast<size_t>(policy)]; }
 
 std::span<const Field> fields() {
   static const std::vector<Field> all = make_fields();

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/team.h"
+#include "train/config.h"
 #include "train/memory_use.h"
 
 namespace quern::train {
@@ -16,14 +17,24 @@ namespace quern::train {
 struct Plan;
 class Trainer;
 
+// Why a step is an incident: its update is left out, and what is needed to repeat it is saved.
+enum class Trouble : uint8_t {
+  kNone,
+  kLoss,      // the loss is not finite
+  kGradient,  // the gradient is not, and no smaller loss scale can help
+  kSpike,     // the loss is too far above those before
+};
+
 struct StepReport {
   uint64_t step = 0;  // counted from 1
   double loss = 0;    // mean over the step's tokens, before the update
   double rate = 0;
-  double gradient_norm = 0;  // before clipping
-  bool finite = true;        // false: the update was skipped
-  double loss_scale = 1;     // of the next step; only fp16 has one
-  uint64_t tokens = 0;       // of this step
+  double gradient_norm = 0;          // before clipping
+  bool finite = true;                // of the gradient; false: the update was skipped
+  Trouble trouble = Trouble::kNone;  // otherwise too
+  double spike_z = 0;                // deviations of the loss above the mean of those before
+  double loss_scale = 1;             // of the next step; only fp16 has one
+  uint64_t tokens = 0;               // of this step
   double seconds = 0;
   std::optional<MemoryUse> memory = {};  // after it; only of steps that are logged
   // How the workers spent them.
@@ -47,6 +58,15 @@ struct HealthReport {
   uint64_t step = 0;
   double norm = 0;  // of the whole gradient
   std::span<const TensorHealth> tensors;
+};
+
+struct IncidentReport {
+  uint64_t step = 0;
+  Trouble trouble = Trouble::kNone;
+  Policy action = Policy::kStop;      // what is done about it
+  uint64_t goes_on_after = 0;         // the step that is the last one done then
+  std::filesystem::path folder = {};  // of the incident; empty when it could not be saved
+  std::string text = {};              // what happened, for people
 };
 
 // Before the first step.
@@ -87,6 +107,8 @@ class Observer {
   virtual void on_step(const StepReport&) {}
   // Every diagnostics.health_interval steps, before on_step().
   virtual void on_health(const HealthReport&) {}
+  // Before on_step() of a step that is skipped; there is none for one that is not counted.
+  virtual void on_incident(const IncidentReport&) {}
   virtual void on_validation(uint64_t /*step*/, double /*loss*/) {}
   // Every log.histogram_interval steps and after the last.
   virtual void on_weights(uint64_t /*step*/, std::span<const NamedValues>) {}

@@ -26,6 +26,9 @@ class Observers : public Observer {
   void on_health(const HealthReport& report) override {
     for (Observer* observer : observers_) observer->on_health(report);
   }
+  void on_incident(const IncidentReport& report) override {
+    for (Observer* observer : observers_) observer->on_incident(report);
+  }
   void on_validation(uint64_t step, double loss) override {
     for (Observer* observer : observers_) observer->on_validation(step, loss);
   }

@@ -1,14 +1,19 @@
 #include "train/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "checkpoint/folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/process_memory.h"
+#include "kernels/target.h"
 #include "quern/profile.h"
 #include "train/dataset.h"
+#include "train/incident.h"
 #include "train/load.h"
 #include "train/trainer.h"
 
@@ -20,6 +25,7 @@ namespace fs = std::filesystem;
 constexpr const char* kConfigFile = "config.toml";
 constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr const char* kCheckpointFolder = "checkpoints";
+constexpr const char* kIncidentFolder = "incidents";
 
 const Region kValidation("validation"), kCheckpoint("checkpoint");
 
@@ -81,9 +87,7 @@ class Session {
     check_same_run(found->state());
     state_ = found->state();
     saved_step_ = state_.step;
-    trainer_.loss_scaler().resume(state_.loss_scale, state_.clean_steps);
-    const checkpoint::StreamPlace place = state_.stream.value_or(checkpoint::StreamPlace{});
-    trainer_.resume_after(state_.step, {.piece = place.piece, .token = place.token});
+    trainer_.resume(trainer_state(state_));
     return true;
   }
 
@@ -105,12 +109,12 @@ class Session {
       loss = report.loss;
       if (due(config_.log.interval)) report.memory = trainer_.memory();
       tell_health(observer);
+      if (report.trouble != Trouble::kNone && !handle_incident(report, observer)) continue;
       observer.on_step(report);
       if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
       after_step(observer);
     }
-    if (saved_step_ != trainer_.steps_done()) save(observer);
-    observer.on_end({.planned_bytes = plan_.memory.total(), .peak_bytes = peak_resident_bytes()});
+    end(observer);
     return {.step = trainer_.steps_done(),
             .finished = trainer_.steps_done() >= config_.train.steps,
             .loss = loss,
@@ -118,6 +122,119 @@ class Session {
   }
 
  private:
+  static TrainerState trainer_state(const checkpoint::State& state) {
+    const checkpoint::StreamPlace place = state.stream.value_or(checkpoint::StreamPlace{});
+    return {.steps = state.step,
+            .left_out = state.left_out,
+            .position = {.piece = place.piece, .token = place.token},
+            .loss_scale = state.loss_scale,
+            .clean_steps = state.clean_steps,
+            .losses = state.losses};
+  }
+
+  void end(Observer& observer) {
+    if (saved_step_ != trainer_.steps_done()) save(observer);
+    observer.on_end({.planned_bytes = plan_.memory.total(), .peak_bytes = peak_resident_bytes()});
+  }
+
+  // Saves the step that was just tried and does what the policy says. Whether the step counts; Error for an end.
+  bool handle_incident(const StepReport& step, Observer& observer) {
+    const TrainerState before = trainer_.before_step(), after = trainer_.state();
+    const bool too_many = state_.incidents >= config_.diagnostics.incident_limit;
+    IncidentReport report{
+        .step = step.step, .trouble = step.trouble, .action = too_many ? Policy::kStop : config_.diagnostics.policy};
+    record_incident(step, report, observer);
+    if (report.action != Policy::kStop) ++state_.incidents;
+    if (report.action == Policy::kRollback) go_back(after, observer);
+    if (report.action == Policy::kStop) trainer_.resume(before);
+    report.goes_on_after = trainer_.steps_done();
+    observer.on_incident(report);
+    if (report.action != Policy::kStop) return report.action == Policy::kSkip;
+    end(observer);
+    throw Error("[run] {}; {}the run stopped before this step's update and can go on (diagnostics.policy); saved in {}",
+                report.text, too_many ? fmt::format("{} incidents before it are the limit; ", state_.incidents) : "",
+                report.folder.empty() ? "no folder, see the warning" : report.folder.string());
+  }
+
+  // Fills `report` with what is known about the step, whose weights and moments are still those before it.
+  void record_incident(const StepReport& step, IncidentReport& report, Observer& observer) {
+    const uint64_t sequences = config_.train.batch * config_.train.accumulation;
+    Incident incident{.step = step.step,
+                      .trouble = step.trouble,
+                      .loss = step.loss,
+                      .gradient_norm = step.gradient_norm,
+                      .spike_z = step.spike_z,
+                      .gradient_hash = gradient_hash(model_.layout(), trainer_.gradient().values()),
+                      .before = trainer_.before_step(),
+                      .target = kernels::current_target().name};
+    const std::span<const double> losses = trainer_.sequence_losses();
+    incident.worst_sequence = highest(losses);
+    incident.worst_loss = losses[incident.worst_sequence] / static_cast<double>(config_.model.context);
+    const StepTokens tokens = trainer_.read_step(incident.before);
+    if (step.trouble != Trouble::kSpike) incident.findings = trainer_.examine(tokens, incident.before);
+    report.text = describe(incident, sequences, trainer_.sequences_at_once());
+    try {
+      report.folder = save_incident(folder_ / kIncidentFolder, incident,
+                                    {.config = config_,
+                                     .model = model_.config(),
+                                     .tensors = {weights_, m_, v_},
+                                     .tokens = tokens,
+                                     .state = current_state()});
+    } catch (const Error& error) {
+      observer.on_warning(fmt::format("the incident of step {} could not be saved: {}", step.step, error.what()));
+    }
+  }
+
+  bool is_regular(uint64_t step) const {
+    return config_.checkpoint.interval > 0 && step % config_.checkpoint.interval == 0;
+  }
+
+  // The newest whole checkpoint that was due, so that where a run goes back to does not depend on interruptions.
+  std::optional<checkpoint::Checkpoint> last_regular(Observer& observer) const {
+    const fs::path folder = folder_ / kCheckpointFolder;
+    std::vector<uint64_t> steps = checkpoint::list_steps(folder);
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+      if (!is_regular(*step)) continue;
+      try {
+        return checkpoint::Checkpoint(folder / checkpoint::directory_name(*step));
+      } catch (const Error& error) {
+        observer.on_warning(fmt::format("passed over {}", error.what()));
+      }
+    }
+    return std::nullopt;
+  }
+
+  // To the last checkpoint, or the beginning. Deterministic as a run is, the same data would lead to the same incident:
+  // it goes on with the data that follows it.
+  void go_back(const TrainerState& after, Observer& observer) {
+    const uint64_t incidents = state_.incidents;
+    const auto found = last_regular(observer);
+    if (found) {
+      found->load({weights_, m_, v_});
+    } else {
+      initialise();
+      for (const std::span<float> moments : {trainer_.optimizer().m(), trainer_.optimizer().v()}) {
+        std::fill(moments.begin(), moments.end(), 0.0f);
+      }
+    }
+    state_ = found ? found->state() : checkpoint::State{};
+    state_.incidents = incidents;
+    saved_step_ = found ? std::optional(state_.step) : std::nullopt;
+    TrainerState there = found ? trainer_state(state_) : TrainerState{.loss_scale = first_loss_scale_};
+    there.left_out = after.steps + after.left_out - there.steps;
+    there.position = after.position;
+    trainer_.resume(there);
+  }
+
+  // The sequence with the highest loss; one that is NaN is above all.
+  static size_t highest(std::span<const double> losses) {
+    size_t at = 0;
+    for (size_t i = 1; i < losses.size() && !std::isnan(losses[at]); ++i) {
+      if (!(losses[i] <= losses[at])) at = i;
+    }
+    return at;
+  }
+
   void tell_health(Observer& observer) {
     if (trainer_.health() == nullptr) return;
     observer.on_health(*trainer_.health());
@@ -171,8 +288,8 @@ class Session {
     if (save_due) save(observer);
   }
 
-  void save(Observer& observer) {
-    const Timed timed(kCheckpoint);
+  // What a checkpoint written now would say.
+  checkpoint::State& current_state() {
     state_.step = trainer_.steps_done();
     state_.seed = config_.train.seed;
     state_.precision = precision_name(config_.train.precision);
@@ -180,12 +297,21 @@ class Session {
     state_.clean_steps = trainer_.loss_scaler().clean_steps();
     state_.data_tokens = dataset_.fingerprint.tokens;
     state_.data_hash = dataset_.fingerprint.hash;
+    const TrainerState trainer = trainer_.state();
+    state_.left_out = trainer.left_out;
+    state_.losses = trainer.losses;
     const uint64_t sequences = config_.train.batch * config_.train.accumulation;
-    state_.data_position = state_.step * sequences;
-    state_.tokens = state_.data_position * config_.model.context;
+    state_.data_position = (state_.step + state_.left_out) * sequences;
+    state_.tokens = state_.step * sequences * config_.model.context;
     if (dataset_.text) {
       state_.stream = checkpoint::StreamPlace{.piece = trainer_.position().piece, .token = trainer_.position().token};
     }
+    return state_;
+  }
+
+  void save(Observer& observer) {
+    const Timed timed(kCheckpoint);
+    current_state();
     const ModelConfig& model = model_.config();
     const fs::path path = checkpoint::save(folder_ / kCheckpointFolder, {weights_, m_, v_}, state_,
                                            {.layers = model.layers,
@@ -194,8 +320,11 @@ class Session {
                                             .context = model.context,
                                             .vocabulary = model.vocabulary,
                                             .dropout = config_.model.dropout});
-    checkpoint::remove_old(folder_ / kCheckpointFolder, state_.step,
-                           {.keep = config_.checkpoint.keep, .keep_best = config_.checkpoint.keep_best});
+    // One that an interruption left must not push out what a rollback would go back to.
+    if (config_.diagnostics.policy != Policy::kRollback || is_regular(state_.step)) {
+      checkpoint::remove_old(folder_ / kCheckpointFolder, state_.step,
+                             {.keep = config_.checkpoint.keep, .keep_best = config_.checkpoint.keep_best});
+    }
     saved_step_ = state_.step;
     observer.on_checkpoint(state_.step, path);
   }
@@ -211,6 +340,7 @@ class Session {
   HealthWarnings health_warnings_;
   std::vector<checkpoint::TensorRef> weights_, m_, v_;
   checkpoint::State state_;
+  double first_loss_scale_ = trainer_.loss_scaler().scale();
   std::optional<uint64_t> saved_step_;  // of the newest checkpoint
 };
 

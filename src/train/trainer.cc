@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -81,9 +82,10 @@ StepReport Trainer::step() {
         batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
                                         .sequences_per_step = static_cast<uint32_t>(sequences_per_step(config_)),
                                         .at_once = static_cast<uint32_t>(plan_.cut.at_once),
-                                        .first_step = static_cast<uint32_t>(steps_done_),
+                                        .first_step = static_cast<uint32_t>(steps_done_ + left_out_),
                                         .position = position_});
   }
+  before_ = state();
   const double start = seconds_now(), cpu_start = cpu_seconds();
   workers_->count_from_now();
   const WaitTimes before = workers_->waits();
@@ -97,9 +99,9 @@ StepReport Trainer::step() {
   const double data_wait = feed();
   finished_.await_change(finished);
   workers_->rethrow();
-  health_report_ =
-      measures_ ? &health_.report(steps_done_ + 1, gradient_, loss_scaler_.scale(), update_.finite) : nullptr;
+  health_report_ = measures_ ? &health_.report(steps_done_ + 1, gradient_, loss_scaler_.scale(), updates()) : nullptr;
   loss_scaler_.step_done(!update_.finite);
+  if (trouble_ == Trouble::kNone) trend_.add(loss_);
   turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
   ++steps_done_;
   const double seconds = seconds_now() - start;
@@ -113,10 +115,12 @@ StepReport Trainer::step() {
 
   const uint64_t tokens = sequences_per_step(config_) * config_.model.context;
   return {.step = steps_done_,
-          .loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / static_cast<double>(tokens),
+          .loss = loss_,
           .rate = rate_,
           .gradient_norm = update_.gradient_norm,
           .finite = update_.finite,
+          .trouble = trouble_,
+          .spike_z = spike_z_,
           .loss_scale = loss_scaler_.scale(),
           .tokens = tokens,
           .seconds = seconds,
@@ -219,8 +223,20 @@ void Trainer::begin_join() {
 
 void Trainer::begin_update() {
   update_ = optimizer_.begin(gradient_.squared_norm(), rate_, steps_done_ + 1, loss_scaler_.scale());
-  if (!update_.finite) return finished_.add(1);
+  const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
+  loss_ = std::accumulate(losses_.begin(), losses_.end(), 0.0) / tokens;
+  trouble_ = judge();
+  if (!updates()) return finished_.add(1);
   submit_to_every_team(TaskKind::kUpdate, model_.layout().segments().size());
+}
+
+// An overflow in fp16 is the loss scaler's to handle while it has a smaller scale to try.
+Trouble Trainer::judge() {
+  spike_z_ = std::isfinite(loss_) ? trend_.z(loss_) : 0;
+  if (!std::isfinite(loss_)) return Trouble::kLoss;
+  if (!update_.finite) return loss_scaler_.scale() > 1 ? Trouble::kNone : Trouble::kGradient;
+  const double most = config_.diagnostics.spike_z;
+  return most > 0 && spike_z_ > most ? Trouble::kSpike : Trouble::kNone;
 }
 
 void Trainer::submit_to_every_team(TaskKind kind, size_t pieces) {
@@ -269,11 +285,70 @@ void Trainer::set_profile(Profile* profile) {
   workers_->set_profile(profile);
 }
 
-void Trainer::resume_after(uint64_t steps, const data::StreamPosition& position) {
-  steps_done_ = steps;
-  position_ = position;
+TrainerState Trainer::state() const {
+  return {.steps = steps_done_,
+          .left_out = left_out_,
+          .position = position_,
+          .loss_scale = loss_scaler_.scale(),
+          .clean_steps = loss_scaler_.clean_steps(),
+          .losses = trend_};
+}
+
+void Trainer::resume(const TrainerState& state) {
+  steps_done_ = state.steps;
+  left_out_ = state.left_out;
+  position_ = state.position;
+  loss_scaler_.resume(state.loss_scale, state.clean_steps);
+  trend_ = state.losses;
   prefetcher_.reset();
   model_.weights().repack();
+}
+
+void Trainer::resume_after(uint64_t steps, const data::StreamPosition& position) {
+  TrainerState there = state();
+  there.steps = steps;
+  there.position = position;
+  resume(there);
+}
+
+StepTokens Trainer::read_step(const TrainerState& at) const {
+  const size_t T = config_.model.context, sequences = sequences_per_step(config_), at_once = plan_.cut.at_once;
+  const std::unique_ptr<data::BatchReader> reader = batches_.reader(at.position);
+  data::Batch batch;
+  batch.step = static_cast<uint32_t>(at.steps + at.left_out);
+  StepTokens tokens;
+  for (size_t first = 0; first < sequences; first += at_once) {
+    batch.first = static_cast<uint32_t>(first);
+    batch.sequences = static_cast<uint32_t>(std::min(at_once, sequences - first));
+    batch.inputs.resize(batch.sequences * T);
+    batch.targets.resize(batch.sequences * T);
+    reader->read(batch);
+    tokens.inputs.insert(tokens.inputs.end(), batch.inputs.begin(), batch.inputs.end());
+    tokens.targets.insert(tokens.targets.end(), batch.targets.begin(), batch.targets.end());
+  }
+  return tokens;
+}
+
+// One sequence a turn gives the bits of many at once. The workers sleep meanwhile: what they wrote was made visible by
+// the end of the last step, and what is written here will be by the queue.
+Findings Trainer::examine(const StepTokens& tokens, const TrainerState& at) {
+  const size_t T = config_.model.context, sequences = sequences_per_step(config_);
+  const auto scale = static_cast<float>(at.loss_scale / static_cast<double>(sequences * T));
+  gradient_.measure(false);
+  FirstBad watch;
+  for (size_t s = 0; s < sequences && !watch.place(); ++s) {
+    model_.forward_backward({.tokens = tokens.inputs.data() + s * T,
+                             .targets = tokens.targets.data() + s * T,
+                             .sequences = 1,
+                             .T = T,
+                             .seed = config_.train.seed,
+                             .step = static_cast<uint32_t>(at.steps + at.left_out),
+                             .first_sequence = static_cast<uint32_t>(s),
+                             .turn = {.number = turns_done_++, .first = s == 0, .last = true}},
+                            scale, gradient_, work_[0], {}, &watch);
+  }
+  gradient_.join_all();
+  return {.weight = first_bad_tensor(model_.layout(), model_.weights().values()), .pass = watch.place()};
 }
 
 }  // namespace quern::train

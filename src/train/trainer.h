@@ -15,10 +15,12 @@
 #include "data/prefetcher.h"
 #include "nn/gpt.h"
 #include "optim/loss_scaler.h"
+#include "optim/loss_trend.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/config.h"
 #include "train/evaluate.h"
+#include "train/examine.h"
 #include "train/health.h"
 #include "train/observer.h"
 #include "train/plan.h"
@@ -38,6 +40,27 @@ struct WorkerTimes {
   WaitTimes waits;
 
   double utilisation() const { return total > 0 ? 1 - (waits.tickets + waits.team + waits.queue) / total : 0; }
+};
+
+// Everything besides weights and moments that the next step depends on.
+struct TrainerState {
+  uint64_t steps = 0;                  // done
+  uint64_t left_out = 0;               // steps whose data was passed over: the next one reads that of steps + left_out
+  data::StreamPosition position = {};  // where the next step begins, for a source that needs it
+  double loss_scale = 1;
+  uint64_t clean_steps = 0;
+  LossTrend losses = {};
+};
+
+// The token ids of a step: (sequences, T) each.
+struct StepTokens {
+  std::vector<int32_t> inputs, targets;
+};
+
+// Where a step is not finite.
+struct Findings {
+  std::optional<BadPlace> weight;  // before the step
+  std::optional<BadPlace> pass;    // forward, then backward, sequence by sequence
 };
 
 // A step flows through the threads without a lock or barrier. The calling thread feeds micro-batches, which a
@@ -60,6 +83,20 @@ class Trainer {
   // next step.
   const HealthReport* health() const { return health_report_; }
 
+  // What the last step began with. When it was an incident (StepReport::trouble), weights and moments are still those
+  // that it began with too, and resume(before_step()) takes it back.
+  const TrainerState& before_step() const { return before_; }
+  TrainerState state() const;
+  // The losses of the last step's sequences, summed over their tokens.
+  std::span<const double> sequence_losses() const { return losses_; }
+
+  // What a step that begins in that state reads.
+  StepTokens read_step(const TrainerState& at) const;
+  // Repeats a step's passes with the weights as they are, sequence by sequence, until a number is not finite. By the
+  // calling thread, in the memory of steps; the gradient is lost. The same for any number of threads.
+  Findings examine(const StepTokens& tokens, const TrainerState& at);
+  size_t sequences_at_once() const { return plan_.cut.at_once; }  // of a micro-batch
+
   // The mean loss over the windows, by the same threads and in the same memory as steps. Throws as step() does.
   double evaluate(const data::ValidationBatches& windows);
 
@@ -75,7 +112,9 @@ class Trainer {
   // Between steps: has the workers' time in steps profiled, as threads 0 ... threads() - 1 of `profile`, which must
   // outlive the trainer; null for no longer. Evaluations are not profiled.
   void set_profile(Profile* profile);
-  // After weights and moments were loaded: go on as if `steps` had been done here. `position` for a source that needs
+  // After weights and moments were loaded, or were not changed: go on from there.
+  void resume(const TrainerState& state);
+  // The same with all else as it is: as if `steps` had been done here. `position` for a source that needs
   // it: what position() was then.
   void resume_after(uint64_t steps, const data::StreamPosition& position = {});
   // Where in the text the next step begins, for such a source.
@@ -88,6 +127,8 @@ class Trainer {
   void update(size_t segment);
   void begin_join();
   void begin_update();
+  Trouble judge();
+  bool updates() const { return update_.finite && trouble_ == Trouble::kNone; }
   void submit_to_every_team(TaskKind kind, size_t pieces);
   data::Batch* next_batch(double& waited);
   double feed();
@@ -104,8 +145,12 @@ class Trainer {
   std::unique_ptr<data::Prefetcher> prefetcher_;  // made by the first step
   std::deque<Workspace> work_;                    // one a team
   std::vector<double> losses_;                    // one a sequence of the step
-  uint64_t steps_done_ = 0;
+  uint64_t steps_done_ = 0, left_out_ = 0;
   data::StreamPosition position_;
+  LossTrend trend_;
+  TrainerState before_;
+  double loss_ = 0, spike_z_ = 0;  // of the step at hand
+  Trouble trouble_ = Trouble::kNone;
   uint32_t turns_done_ = 0;
   UpdateReport update_;
   Health health_;

@@ -1,0 +1,79 @@
+// quern replay-step: a step that went wrong, once more.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "core/error.h"
+#include "train/incident.h"
+#include "train/replay_step.h"
+
+namespace quern::cli {
+namespace {
+
+struct Options {
+  std::string path;
+  size_t threads = 1;
+};
+
+constexpr const char* kExamples = R"(Examples:
+  quern replay-step runs/book/incidents/step-00000042
+  quern replay-step runs/book/incidents/step-00000042 --threads 1
+
+Repeats the step with the weights, tokens and random numbers that it had, says whether loss and gradient are those that
+were recorded, bit for bit, and names the first tensor that is not finite. Exit code 1 when the step came out otherwise.)";
+
+void print_finding(const train::ReplayedStep& step, uint64_t sequences) {
+  const auto& [weight, pass] = step.found.findings;
+  if (weight) fmt::print("first bad weight  {} ({}), before the step\n", weight->tensor, train::kind_of(*weight));
+  if (!pass) {
+    fmt::print("first bad tensor  none: every number of forward and backward is finite\n");
+    return;
+  }
+  fmt::print("first bad tensor  {} ({}), in sequence {} of {}, micro-batch {} of {}\n", pass->tensor,
+             train::kind_of(*pass), pass->sequence + 1, sequences, pass->sequence / step.at_once + 1,
+             (sequences + step.at_once - 1) / step.at_once);
+}
+
+int run_replay_step(const Options& options) {
+  if (options.path.empty()) {
+    throw Error("replay-step: expected the folder of an incident; run `quern replay-step --help`");
+  }
+  const train::RecordedIncident recorded = train::load_incident(options.path);
+  const train::ReplayedStep step = train::replay_step(recorded, options.threads);
+  const uint64_t sequences = step.losses.size();
+  const train::Incident &was = recorded.incident, &now = step.found;
+  fmt::print("recorded          {}\n", train::describe(was, sequences, step.at_once));
+  fmt::print("loss              {}\ngradient norm     {}\ngradient hash     {}\n", train::number_text(now.loss),
+             train::number_text(now.gradient_norm), now.gradient_hash);
+  print_finding(step, sequences);
+  constexpr size_t kShown = 3;
+  fmt::print("highest losses   ");
+  for (size_t i = 0; i < std::min(kShown, step.losses.size()); ++i) {
+    fmt::print(" {:.4g} (sequence {})", step.losses[i].loss, step.losses[i].sequence + 1);
+  }
+  fmt::print("\n");
+  if (step.same) {
+    fmt::print("the same as recorded, bit for bit\n");
+    return 0;
+  }
+  fmt::print("not the same as recorded: loss {}, gradient norm {}, gradient hash {}, on target {} ({} here)\n",
+             train::number_text(was.loss), train::number_text(was.gradient_norm), was.gradient_hash, was.target,
+             now.target);
+  return 1;
+}
+
+}  // namespace
+
+Command add_replay_step(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* replay = app.add_subcommand("replay-step", "Repeat a step that went wrong and name what went bad first");
+  replay->add_option("FOLDER", options->path, "The incident: runs/NAME/incidents/step-NNNNNNNN, or a file in it");
+  add_threads_option(*replay, options->threads);
+  replay->footer(kExamples);
+  return {replay, [options] { return run_replay_step(*options); }};
+}
+
+}  // namespace quern::cli

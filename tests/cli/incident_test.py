@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""A run that goes wrong, as a user meets it: what is said, what is saved, and how the step is looked at again."""
+
+import json
+import pathlib
+
+from program import ProgramTest, main, quern
+
+CONTEXT, BATCH, SPIKE, BAD_SEQUENCE = 16, 4, 202, 3
+SETTINGS = ("--layers", "2", "--heads", "2", "--width", "32", "--context", CONTEXT, "--batch", BATCH, "--steps", "210",
+            "--set", "data.sampling=stream", "--set", "data.validation_fraction=0", "--set", "optimizer.rate=0.01", "--set", "optimizer.min_rate=0.001",
+            "--set", "optimizer.warmup=5", "--set", "train.validation_interval=0", "--set", "train.validation_batches=1",
+            "--set", "checkpoint.interval=20", "--set", "diagnostics.spike_z=4", "--set", "diagnostics.health_interval=90")
+
+
+class IncidentTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        text = bytearray(ord("a") + i % 26 for i in range(30_000))
+        bad = ((SPIKE - 1) * BATCH + BAD_SEQUENCE) * CONTEXT
+        for i in range(bad + 1, bad + CONTEXT):
+            text[i] = ord("a") + i * 7 % 25
+        self.text = self.write("text.txt", bytes(text))
+
+    def metrics(self, run):
+        return [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
+
+    def test_a_run_stops_says_why_and_goes_on(self):
+        run = self.path("run")
+        incident = pathlib.Path(run) / "incidents" / "step-00000202"
+        failed = self.fails("train", self.text, *SETTINGS, "--run", run,
+                            says=["step 202: the loss is", "deviations", "sequence 4 of 4", str(incident)])
+        self.assertIn(f"saved; look at it with `quern replay-step {incident}`", failed.stdout)
+        self.assertEqual(self.info("run")["step"], 201)
+        self.assertEqual([line["incident"]["step"] for line in self.metrics("run") if "incident" in line], [202])
+        for threads in (1, 4):
+            printed = self.works("replay-step", incident, "--threads", threads)
+            self.assertIn("the same as recorded, bit for bit\n", printed)
+            self.assertIn("first bad tensor  none", printed)
+            self.assertRegex(printed, r"highest losses    [0-9.]+ \(sequence 4\)")
+        self.fails("train", "--run", run, "--resume", says=["step 202: the loss is"])
+        self.works("train", "--run", run, "--resume", "--set", "diagnostics.policy=skip")
+        self.works("train", self.text, *SETTINGS, "--set", "diagnostics.policy=skip", "--run", self.path("skip"))
+        self.assertEqual(self.hash("run"), self.hash("skip"))
+        skipped = [line for line in self.metrics("skip") if line.get("skipped")]
+        self.assertEqual([line["step"] for line in skipped], [202])
+
+    def test_a_rollback_is_in_the_metrics_once(self):
+        run = self.path("run")
+        printed = self.works("train", self.text, *SETTINGS, "--set", "diagnostics.policy=rollback", "--set", "log.interval=1",
+                             "--run", run)
+        self.assertIn("; back to step 200\n", printed)
+        lines = self.metrics("run")
+        self.assertEqual([line["step"] for line in lines if "loss" in line], list(range(1, 211)))
+        self.assertEqual([line["incident"]["action"] for line in lines if "incident" in line], ["rollback"])
+        health = [line for line in lines if "health" in line]
+        self.assertEqual([line["step"] for line in health], [90, 180])
+        self.assertEqual(set(health[0]["health"]["h.1.ln_2.bias"]), {"norm", "mean", "largest", "zeros", "update_ratio"})
+
+    def test_what_is_no_incident_is_refused(self):
+        self.fails("replay-step", says=["expected the folder of an incident"])
+        self.fails("replay-step", self.path("none"), says=["expected the folder of an incident"])
+        quern("train", self.text, *SETTINGS, "--run", self.path("run"))
+        self.fails("replay-step", self.folder / "run" / "checkpoints" / "step-00000201", says=["found a checkpoint"])
+        batch = self.folder / "run" / "incidents" / "step-00000202" / "batch.safetensors"
+        batch.write_bytes(batch.read_bytes()[:-4])
+        self.fails("replay-step", batch.parent, says=["batch.safetensors", "bytes, found"])
+        batch.unlink()
+        self.fails("replay-step", batch.parent, says=["batch.safetensors"])
+
+
+if __name__ == "__main__":
+    main()
