@@ -37,6 +37,8 @@ constexpr const char* kExamples = R"(Examples:
   quern eval --run runs/first       how well it predicts text that it has not seen
   quern report --run runs/first     how it went, with the loss curve
   quern plan --preset gpt2          how much memory training would take
+  quern replay-step runs/first/incidents/step-00000042
+                                    repeat a step that went wrong
   quern info                        what this machine can do
   quern bench --list                the workloads
   quern bench kernels --filter gemm compare matrix products with OpenBLAS

@@ -44,6 +44,8 @@ constexpr const char* kExamples = R"(Examples:
   quern train --config my.toml --steps 500 --set checkpoint.keep=5 --run runs/mine
   quern train --run runs/seen --set log.tensorboard=true --set log.histogram_interval=100
                                                           then: tensorboard --logdir runs
+  quern train book.txt --run runs/safe --set diagnostics.spike_z=6 --set diagnostics.policy=rollback
+                                                          what to do when the loss spikes
   quern train --preset small --memory 300M --run runs/lean   the fastest way that fits
   quern train --preset small --steps 50 --profile            where the time goes, beside the machine's limits
   quern train --preset small --steps 50 --trace trace.json   the same as a timeline, for https://ui.perfetto.dev
