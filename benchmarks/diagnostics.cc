@@ -70,6 +70,14 @@ class Limiting : public Diagnostic {
   report::Limiter limiter_;
 };
 
+// The health of every tensor's gradient, in every step: what diagnostics.health_interval = 100 costs, 100 times.
+class GradientHealth : public Diagnostic {
+ public:
+  const char* name() const override { return "gradient health"; }
+  void switch_on(train::Trainer& trainer) override { trainer.measure_every(1); }
+  void switch_off(train::Trainer& trainer) override { trainer.measure_every(0); }
+};
+
 double seconds_of(TrainRun& run, uint64_t steps, const std::vector<Diagnostic*>& on) {
   for (Diagnostic* diagnostic : on) diagnostic->switch_on(*run.trainer);
   const double start = seconds_now();
@@ -113,13 +121,15 @@ void bench_diagnostics(Context& context, const DiagnosticsWorkload& workload) {
   time_regions(context);
   train::RunConfig config = train::preset(workload.preset);
   config.train.threads = context.threads();
+  config.diagnostics.health_interval = 0;
   const uint64_t vocabulary = vocabulary_of_preset(workload.preset);
   const auto tokens = random_tokens(vocabulary);
   Profiling profiling(context.threads());  // before the run: its workers write into it until they end
   TrainRun run(config, vocabulary, *tokens);
   Limiting limiting(training_flops_per_token(run.model.config(), config.model.context));
 
-  const std::vector<Diagnostic*> all = {&profiling, &limiting};
+  GradientHealth health;
+  const std::vector<Diagnostic*> all = {&profiling, &limiting, &health};
   std::vector<std::vector<Diagnostic*>> kinds = {{}};
   for (Diagnostic* diagnostic : all) kinds.push_back({diagnostic});
   kinds.push_back(all);

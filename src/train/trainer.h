@@ -83,6 +83,9 @@ class Trainer {
   // next step.
   const HealthReport* health() const { return health_report_; }
 
+  // Between steps: from now on every so many steps; 0 for none.
+  void measure_every(uint64_t steps) { config_.diagnostics.health_interval = steps; }
+
   // What the last step began with. When it was an incident (StepReport::trouble), weights and moments are still those
   // that it began with too, and resume(before_step()) takes it back.
   const TrainerState& before_step() const { return before_; }
