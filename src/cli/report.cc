@@ -60,9 +60,9 @@ Json to_json(const std::optional<report::StepLoss>& loss) {
 }
 
 Json to_json(const train::MemoryUse& m) {
-  return {{"peak", m.peak},       {"planned", m.planned},   {"resident", m.resident},
-          {"weights", m.weights}, {"gradient", m.gradient}, {"moments", m.moments},
-          {"batches", m.batches}, {"arena", m.arena},       {"pool", m.pool}};
+  Json object;
+  for (const auto& [name, member] : train::kMemoryFields) object[name] = m.*member;
+  return object;
 }
 
 Json to_json(const Options& options, const report::RunSummary& summary, const train::RunConfig& config) {

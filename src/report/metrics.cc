@@ -33,9 +33,9 @@ Kept lines_before(const std::filesystem::path& path, uint64_t first) {
 }
 
 Json to_json(const train::MemoryUse& memory) {
-  return {{"resident", memory.resident}, {"peak", memory.peak},         {"planned", memory.planned},
-          {"weights", memory.weights},   {"gradient", memory.gradient}, {"moments", memory.moments},
-          {"batches", memory.batches},   {"arena", memory.arena},       {"pool", memory.pool}};
+  Json object;
+  for (const auto& [name, member] : train::kMemoryFields) object[name] = memory.*member;
+  return object;
 }
 
 bool skipped(const train::StepReport& report) { return !report.finite || report.trouble != train::Trouble::kNone; }

@@ -28,15 +28,6 @@ constexpr NumberField kNumbers[] = {{"loss", &LoggedStep::loss},
                                     {"tokens_per_s", &LoggedStep::tokens_per_s},
                                     {"elapsed", &LoggedStep::elapsed}};
 
-struct MemoryField {
-  const char* name;
-  uint64_t MemoryUse::*member;
-};
-constexpr MemoryField kMemory[] = {
-    {"resident", &MemoryUse::resident}, {"peak", &MemoryUse::peak},         {"planned", &MemoryUse::planned},
-    {"weights", &MemoryUse::weights},   {"gradient", &MemoryUse::gradient}, {"moments", &MemoryUse::moments},
-    {"batches", &MemoryUse::batches},   {"arena", &MemoryUse::arena},       {"pool", &MemoryUse::pool}};
-
 // As it may be shown: a file from elsewhere could hold escape codes.
 std::string in_one_line(std::string text) {
   for (char& c : text) {
@@ -94,7 +85,7 @@ class Reader {
 
   static MemoryUse memory_of(const Json& entry) {
     MemoryUse memory;
-    for (const auto& [name, member] : kMemory) {
+    for (const auto& [name, member] : train::kMemoryFields) {
       const auto found = entry.find(name);
       if (found != entry.end() && found->is_number_unsigned()) memory.*member = found->get<uint64_t>();
     }
@@ -125,7 +116,7 @@ std::string to_csv(const RunLog& log) {
   std::string text = "step";
   for (const NumberField& field : kNumbers) text += fmt::format(",{}", field.name);
   text += ",skipped";
-  for (const MemoryField& field : kMemory) text += fmt::format(",memory_{}", field.name);
+  for (const train::MemoryField& field : train::kMemoryFields) text += fmt::format(",memory_{}", field.name);
   text += "\n";
   for (const LoggedStep& step : log.steps) {
     text += fmt::format("{}", step.step);
@@ -134,7 +125,7 @@ std::string to_csv(const RunLog& log) {
       text += value ? fmt::format(",{}", *value) : ",";
     }
     text += step.loss ? fmt::format(",{}", step.skipped ? 1 : 0) : ",";
-    for (const MemoryField& field : kMemory) {
+    for (const train::MemoryField& field : train::kMemoryFields) {
       text += step.memory ? fmt::format(",{}", (*step.memory).*field.member) : ",";
     }
     text += "\n";

@@ -45,18 +45,9 @@ void add_scalar(ProtoMessage& summary, std::string_view tag, double value) {
 }
 
 void add_memory(ProtoMessage& summary, const train::MemoryUse& memory) {
-  const auto add = [&](std::string_view tag, uint64_t bytes) {
-    add_scalar(summary, tag, static_cast<double>(bytes) / kMiB);
-  };
-  add("memory/resident", memory.resident);
-  add("memory/peak", memory.peak);
-  add("memory/planned", memory.planned);
-  add("memory/weights", memory.weights);
-  add("memory/gradient", memory.gradient);
-  add("memory/moments", memory.moments);
-  add("memory/batches", memory.batches);
-  add("memory/arena", memory.arena);
-  add("memory/pool", memory.pool);
+  for (const auto& [name, member] : train::kMemoryFields) {
+    add_scalar(summary, fmt::format("memory/{}", name), static_cast<double>(memory.*member) / kMiB);
+  }
 }
 
 ProtoMessage to_message(const Histogram& h) {

@@ -23,4 +23,14 @@ struct MemoryUse {
   bool operator==(const MemoryUse&) const = default;
 };
 
+// Its fields by the names that files give them, in their order.
+struct MemoryField {
+  const char* name;
+  uint64_t MemoryUse::*member;
+};
+inline constexpr MemoryField kMemoryFields[] = {
+    {"resident", &MemoryUse::resident}, {"peak", &MemoryUse::peak},         {"planned", &MemoryUse::planned},
+    {"weights", &MemoryUse::weights},   {"gradient", &MemoryUse::gradient}, {"moments", &MemoryUse::moments},
+    {"batches", &MemoryUse::batches},   {"arena", &MemoryUse::arena},       {"pool", &MemoryUse::pool}};
+
 }  // namespace quern::train
