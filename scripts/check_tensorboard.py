@@ -49,6 +49,8 @@ def logged(run):
     for line in map(json.loads, (run / "metrics.jsonl").read_text().splitlines()):
         values = {tag: line[field] for field, tag in NAMES.items() if field in line}
         values |= {f"memory/{name}": size / 2**20 for name, size in line.get("memory", {}).items()}
+        for tensor, health in line.get("health", {}).items():
+            values |= {f"gradient_norm/{tensor}": health["norm"], f"update_ratio/{tensor}": health["update_ratio"]}
         for tag, value in values.items():
             found.setdefault(tag, []).append((line["step"], as_float(value)))
     return found

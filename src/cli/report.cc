@@ -65,6 +65,18 @@ Json to_json(const train::MemoryUse& m) {
   return object;
 }
 
+Json to_json(const std::vector<report::LoggedIncident>& incidents) {
+  Json array = Json::array();
+  for (const report::LoggedIncident& incident : incidents) {
+    array.push_back({{"step", incident.step},
+                     {"text", incident.text},
+                     {"action", incident.action},
+                     {"goes_on_after", incident.goes_on_after},
+                     {"folder", incident.folder}});
+  }
+  return array;
+}
+
 Json to_json(const Options& options, const report::RunSummary& summary, const train::RunConfig& config) {
   const std::optional<uint64_t> parameters = parameters_of(options.run);
   Json object = {{"run", options.run},
@@ -85,6 +97,7 @@ Json to_json(const Options& options, const report::RunSummary& summary, const tr
                  {"best_validation", to_json(summary.best_validation)},
                  {"memory", summary.memory ? to_json(*summary.memory) : Json(nullptr)},
                  {"skipped", summary.skipped},
+                 {"incidents", to_json(summary.incidents)},
                  {"warnings", summary.warnings}};
   if (summary.speed) {
     object["tokens_per_s"] = {

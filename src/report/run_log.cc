@@ -62,14 +62,38 @@ class Reader {
       if (!warning->is_string()) return wrong("warning", "text", *warning);
       warnings.push_back({step.step, in_one_line(warning->get<std::string>())});
     }
+    if (const auto incident = entry.find("incident"); incident != entry.end()) {
+      const std::string problem = read_incident(*incident, step.step);
+      if (!problem.empty()) return problem;
+    }
     if (any) steps[step.step] = step;
     return {};
   }
 
   std::map<uint64_t, LoggedStep> steps;
   std::vector<LoggedWarning> warnings;
+  std::vector<LoggedIncident> incidents;
 
  private:
+  std::string read_incident(const Json& entry, uint64_t goes_on_after) {
+    if (!entry.is_object()) return wrong("incident", "an object", entry);
+    LoggedIncident incident;
+    incident.goes_on_after = goes_on_after;
+    const auto step = entry.find("step");
+    if (step == entry.end() || !step->is_number_unsigned()) return wrong("incident", "a step", entry);
+    incident.step = step->get<uint64_t>();
+    for (const auto& [name, member] : {std::pair{"text", &LoggedIncident::text},
+                                       {"action", &LoggedIncident::action},
+                                       {"folder", &LoggedIncident::folder}}) {
+      const auto found = entry.find(name);
+      if (found == entry.end() || !found->is_string())
+        return wrong("incident", fmt::format("a text `{}`", name), entry);
+      incident.*member = in_one_line(found->get<std::string>());
+    }
+    incidents.push_back(std::move(incident));
+    return {};
+  }
+
   LoggedStep known(uint64_t number) const {
     const auto found = steps.find(number);
     if (found != steps.end()) return found->second;
@@ -109,6 +133,7 @@ RunLog read_run_log(const std::filesystem::path& file) {
   }
   for (auto& [step, logged] : reader.steps) log.steps.push_back(logged);
   log.warnings = std::move(reader.warnings);
+  log.incidents = std::move(reader.incidents);
   return log;
 }
 

@@ -24,9 +24,18 @@ struct LoggedWarning {
   std::string text;
 };
 
+struct LoggedIncident {
+  uint64_t step = 0;           // that went wrong
+  std::string text;            // what happened
+  std::string action;          // stop, skip or rollback
+  uint64_t goes_on_after = 0;  // the step that was the last one done then
+  std::string folder;          // in incidents/; empty when it could not be saved
+};
+
 struct RunLog {
   std::vector<LoggedStep> steps;  // ascending, each once
   std::vector<LoggedWarning> warnings;
+  std::vector<LoggedIncident> incidents;
   std::vector<std::string> damaged;  // "metrics.jsonl:17: expected ..., found ...": lines that were left out
 };
 

@@ -11,7 +11,7 @@
 namespace quern::report {
 namespace {
 
-constexpr size_t kWarningsShown = 8;
+constexpr size_t kLinesShown = 8;
 
 std::optional<Speed> speed_of(const RunLog& log) {
   std::vector<double> speeds;
@@ -82,17 +82,37 @@ std::string memory_text(const train::MemoryUse& m) {
   return text;
 }
 
+// The name beside the first line, "none" when there is none.
+std::string rows(std::string_view name, const std::vector<std::string>& lines) {
+  if (lines.empty()) return row(name, "none");
+  std::string text;
+  for (size_t i = 0; i < std::min(lines.size(), kLinesShown); ++i) text += row(i == 0 ? name : "", lines[i]);
+  if (lines.size() > kLinesShown) text += row("", fmt::format("and {} more", lines.size() - kLinesShown));
+  return text;
+}
+
+std::string action_text(const LoggedIncident& incident) {
+  if (incident.action == "rollback") return fmt::format("back to step {}", incident.goes_on_after);
+  return incident.action == "skip" ? "skipped" : "stopped";
+}
+
+std::string incidents_text(const RunSummary& summary) {
+  std::vector<std::string> lines;
+  for (const LoggedIncident& incident : summary.incidents) {
+    lines.push_back(fmt::format("{}; {}", incident.text, action_text(incident)));
+  }
+  return rows("incidents", lines);
+}
+
 std::string warnings_text(const RunSummary& summary) {
   std::vector<std::string> lines = summary.warnings;
-  if (summary.skipped > 0) {
-    lines.insert(lines.begin(), fmt::format("{} {} skipped: the gradient was not finite", summary.skipped,
-                                            summary.skipped == 1 ? "update was" : "updates were"));
+  const auto incidents = static_cast<uint64_t>(std::count_if(summary.incidents.begin(), summary.incidents.end(),
+                                                             [](const auto& i) { return i.action == "skip"; }));
+  if (const uint64_t skipped = summary.skipped - std::min(summary.skipped, incidents); skipped > 0) {
+    lines.insert(lines.begin(), fmt::format("{} {} skipped: the gradient was not finite", skipped,
+                                            skipped == 1 ? "update was" : "updates were"));
   }
-  if (lines.empty()) return row("warnings", "none");
-  std::string text;
-  for (size_t i = 0; i < std::min(lines.size(), kWarningsShown); ++i) text += row(i == 0 ? "warnings" : "", lines[i]);
-  if (lines.size() > kWarningsShown) text += row("", fmt::format("and {} more", lines.size() - kWarningsShown));
-  return text;
+  return rows("warnings", lines);
 }
 
 }  // namespace
@@ -103,6 +123,7 @@ RunSummary summarise(const train::RunConfig& config, const RunLog& log) {
   for (const LoggedStep& step : log.steps) add_step(summary, step);
   summary.tokens = summary.step * config.train.batch * config.train.accumulation * config.model.context;
   summary.speed = speed_of(log);
+  summary.incidents = log.incidents;
   for (const LoggedWarning& warning : log.warnings) {
     summary.warnings.push_back(fmt::format("step {}: {}", warning.step, warning.text));
   }
@@ -118,6 +139,7 @@ std::string to_text(const RunSummary& summary, const train::RunConfig& config, s
                                    : "nothing logged yet");
   text += row("validation", validation_text(summary));
   text += summary.memory ? memory_text(*summary.memory) : row("memory", "not known");
+  if (!summary.incidents.empty()) text += incidents_text(summary);
   return text + warnings_text(summary);
 }
 

@@ -28,7 +28,8 @@ struct RunSummary {
   std::optional<StepLoss> loss, validation, best_validation;  // last and best; the best is finite
   std::optional<train::MemoryUse> memory;                     // the last sample, with the peak of all of them
   uint64_t skipped = 0;                                       // updates
-  std::vector<std::string> warnings;                          // in order; damaged lines last
+  std::vector<LoggedIncident> incidents;
+  std::vector<std::string> warnings;  // in order; damaged lines last
 };
 
 RunSummary summarise(const train::RunConfig& config, const RunLog& log);

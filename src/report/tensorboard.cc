@@ -109,6 +109,19 @@ void TensorBoard::on_step(const train::StepReport& report) {
   write_summary(report.step, summary);
 }
 
+void TensorBoard::on_health(const train::HealthReport& report) {
+  ProtoMessage summary;
+  for (const train::TensorHealth& tensor : report.tensors) {
+    add_scalar(summary, fmt::format("gradient_norm/{}", tensor.name), tensor.norm);
+    add_scalar(summary, fmt::format("update_ratio/{}", tensor.name), tensor.update_ratio);
+  }
+  write_summary(report.step, summary);
+}
+
+void TensorBoard::on_incident(const train::IncidentReport& report) {
+  if (report.action == train::Policy::kRollback && file_.is_open()) write_start(report.goes_on_after + 1);
+}
+
 void TensorBoard::on_validation(uint64_t step, double loss) {
   ProtoMessage summary;
   add_scalar(summary, "loss/validation", loss);
@@ -134,9 +147,15 @@ void TensorBoard::open() {
   path_ = folder_ / fmt::format("{}{:010}.{}.{}", kPrefix, time_for_name(folder_), host_name(), getpid());
   file_.open(path_, std::ios::binary | std::ios::app);
   if (!file_) throw Error("[tensorboard] {}: cannot be written", path_.string());
-  ProtoMessage version = event(), start = event();
+  ProtoMessage version = event();
   write_record(version.text(kFileVersion, "brain.Event:2"));
-  start.whole(kStep, first_step_).message(kSessionLog, ProtoMessage().whole(kStatus, kStatusStart));
+  write_start(first_step_);
+}
+
+// On it TensorBoard forgets what it has of that step and later ones.
+void TensorBoard::write_start(uint64_t first_step) {
+  ProtoMessage start = event();
+  start.whole(kStep, first_step).message(kSessionLog, ProtoMessage().whole(kStatus, kStatusStart));
   write_record(start);
 }
 

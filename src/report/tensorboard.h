@@ -12,22 +12,25 @@
 namespace quern::report {
 
 // Writes into `folder`, every `interval` steps, at skipped updates and at the last step: loss/train, loss/validation,
-// optimizer/rate, optimizer/gradient_norm, speed/tokens_per_s and memory/* in MiB; and histograms of what on_weights()
-// brings. A process has a file of its own, made with its first record, that sorts after those of earlier ones. It
-// starts by telling TensorBoard to forget what an interrupted process wrote of the steps that come again. A record is
-// written whole and at once: a kill leaves at most a last one cut short, which TensorBoard passes over. Error when a
-// file cannot be written.
+// optimizer/rate, optimizer/gradient_norm, speed/tokens_per_s and memory/* in MiB; gradient_norm/* and update_ratio/*
+// of what on_health() brings and histograms of what on_weights() does. A process has a file of its own, made with its
+// first record, that sorts after those of earlier ones. It starts by telling TensorBoard to forget what an interrupted
+// process wrote of the steps that come again, and tells it once more at a rollback. A record is written whole and at
+// once: a kill leaves at most a last one cut short, which TensorBoard passes over. Error when a file cannot be written.
 class TensorBoard : public train::Observer {
  public:
   TensorBoard(std::filesystem::path folder, uint64_t interval);
 
   void on_start(const train::RunStart& start) override;
   void on_step(const train::StepReport& report) override;
+  void on_health(const train::HealthReport& report) override;
+  void on_incident(const train::IncidentReport& report) override;
   void on_validation(uint64_t step, double loss) override;
   void on_weights(uint64_t step, std::span<const train::NamedValues> weights) override;
 
  private:
   void open();
+  void write_start(uint64_t first_step);
   void write_summary(uint64_t step, const ProtoMessage& summary);
   void write_record(const ProtoMessage& event);
 

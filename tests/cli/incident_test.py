@@ -5,6 +5,7 @@ import json
 import pathlib
 
 from program import ProgramTest, main, quern
+from tensorboard_test import events
 
 CONTEXT, BATCH, SPIKE, BAD_SEQUENCE = 16, 4, 202, 3
 SETTINGS = ("--layers", "2", "--heads", "2", "--width", "32", "--context", CONTEXT, "--batch", BATCH, "--steps", "210",
@@ -56,6 +57,23 @@ class IncidentTest(ProgramTest):
         health = [line for line in lines if "health" in line]
         self.assertEqual([line["step"] for line in health], [90, 180])
         self.assertEqual(set(health[0]["health"]["h.1.ln_2.bias"]), {"norm", "mean", "largest", "zeros", "update_ratio"})
+        self.assertRegex(self.works("report", "--run", run), r"incidents    step 202: the loss is .*; back to step 200\n")
+        (incident,) = json.loads(self.works("report", "--run", run, "--json"))["incidents"]
+        self.assertEqual((incident["step"], incident["action"], incident["goes_on_after"], incident["folder"]),
+                         (202, "rollback", 200, "step-00000202"))
+
+    def test_tensorboard_forgets_what_a_rollback_takes_back(self):
+        run = self.path("run")
+        self.works("train", self.text, *SETTINGS, "--set", "diagnostics.policy=rollback", "--set", "log.interval=1", "--set",
+                   "log.tensorboard=true", "--run", run)
+        (file,) = (self.folder / "run" / "tensorboard").iterdir()
+        steps = []
+        for step, kind, values in events(file):
+            if kind == "start":
+                steps = [known for known in steps if known < step]  # as TensorBoard does
+            if "loss/train" in values:
+                steps.append(step)
+        self.assertEqual(steps, list(range(1, 211)))
 
     def test_what_is_no_incident_is_refused(self):
         self.fails("replay-step", says=["expected the folder of an incident"])

@@ -127,6 +127,17 @@ class TensorBoard(program.ProgramTest):
         for key, value in expected.items():
             self.assertEqual(logged[key], struct.unpack("<f", struct.pack("<f", value))[0], key)
 
+    def test_the_health_of_each_tensor(self):
+        self.train("run", *SETTINGS, "--set", "diagnostics.health_interval=3", "--steps", "7")
+        health = {line["step"]: line["health"] for line in self.lines("run") if "health" in line}
+        self.assertEqual(sorted(health), [3, 6])
+        found = {(step, tag): value for step, _, values in events(self.files("run")[0]) for tag, value in values.items()}
+        for step, tensors in health.items():
+            for tensor, numbers in tensors.items():
+                for tag, field in (("gradient_norm", "norm"), ("update_ratio", "update_ratio")):
+                    self.assertEqual(found[step, f"{tag}/{tensor}"],
+                                     struct.unpack("<f", struct.pack("<f", numbers[field]))[0])
+
     def test_histograms_of_the_weights(self):
         self.train("run", *SETTINGS, "--set", "log.histogram_interval=3", "--steps", "7")
         found = [(step, values) for step, _, values in events(self.files("run")[0])

@@ -71,6 +71,40 @@ TEST_F(RunLogTest, ReadsWhatMetricsWrites) {
   EXPECT_TRUE(has(text, "step 5: careful")) << text;
 }
 
+TEST_F(RunLogTest, IncidentsAreListedApartFromOtherSkippedUpdates) {
+  Metrics metrics(file_, 1);
+  metrics.on_start({.first_step = 1, .steps = 9, .floor = {}});
+  metrics.on_incident({.step = 3,
+                       .trouble = train::Trouble::kSpike,
+                       .action = train::Policy::kRollback,
+                       .goes_on_after = 2,
+                       .folder = "run/incidents/step-00000003",
+                       .text = "step 3: the loss is 9"});
+  metrics.on_incident({.step = 5,
+                       .trouble = train::Trouble::kLoss,
+                       .action = train::Policy::kSkip,
+                       .goes_on_after = 5,
+                       .text = "step 5: the loss is NaN"});
+  metrics.on_step({.step = 5, .loss = NAN, .trouble = train::Trouble::kLoss, .tokens = 1, .seconds = 1});
+  metrics.on_step({.step = 6, .loss = 2, .finite = false, .tokens = 1, .seconds = 1});
+  const RunLog log = read_run_log(file_);
+  EXPECT_TRUE(log.damaged.empty());
+  ASSERT_EQ(log.incidents.size(), 2u);
+  EXPECT_EQ(log.incidents[0].folder, "step-00000003");
+  EXPECT_EQ(log.incidents[1].goes_on_after, 5u);
+  const std::string text = table(log);
+  EXPECT_TRUE(has(text, "incidents    step 3: the loss is 9; back to step 2\n")) << text;
+  EXPECT_TRUE(has(text, "             step 5: the loss is NaN; skipped\n")) << text;
+  EXPECT_TRUE(has(text, "warnings     1 update was skipped: the gradient")) << text;
+}
+
+TEST_F(RunLogTest, AnIncidentThatIsNoneIsADamagedLine) {
+  const RunLog log = read(
+      "{\"step\":1,\"incident\":7}\n{\"step\":1,\"incident\":{}}\n{\"step\":1,\"incident\":{\"step\":2,\"text\":3}}\n");
+  EXPECT_TRUE(log.incidents.empty());
+  EXPECT_EQ(log.damaged.size(), 3u);
+}
+
 TEST_F(RunLogTest, ALaterLineOfAStepWins) {
   const RunLog log = read(
       "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":null,\"skipped\":true}\n{\"step\":2,\"validation_loss\":9}\n"
