@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -396,6 +398,38 @@ TEST(Examine, NamesTheFirstTensorThatGoesBad) {
       EXPECT_EQ(found.pass->sequence, 0u);
     }
   }
+}
+
+// The others do not have the token whose embedding is too large to take its mean, and think it has no chance to follow.
+TEST(Examine, NamesTheOneSequenceThatGoesBad) {
+  constexpr int32_t kBadToken = 60;
+  constexpr size_t kBadSequence = 5;
+  const RandomTokens tokens(3000, kVocabulary);
+  RunConfig config;
+  config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = kVocabulary, .dropout = 0.0};
+  config.train.threads = 2;
+  const data::TrainingBatches batches = test::batches_of(config, tokens);
+  Engine engine(config, batches, kVocabulary);
+  const std::span<float> weights = engine.model.weights().values();
+  for (const TensorInfo& tensor : engine.model.layout().tensors()) {
+    if (tensor.name == "ln_f.weight") std::fill_n(weights.begin() + tensor.offset, tensor.size, 1e-3f);
+    for (const size_t i : {0, 16}) {  // which are added to one another first
+      if (tensor.name == "ln_f.bias") weights[tensor.offset + i] = -0.1f;
+      if (tensor.name == "wte.weight") weights[tensor.offset + kBadToken * 32 + i] = 3e38f;
+    }
+  }
+  engine.model.weights().repack();
+  const TrainerState now = engine.trainer.state();
+  StepTokens step = engine.trainer.read_step(now);
+  std::replace(step.inputs.begin(), step.inputs.end(), kBadToken, 0);
+  std::replace(step.targets.begin(), step.targets.end(), kBadToken, 0);
+  EXPECT_FALSE(engine.trainer.examine(step, now).pass.has_value());
+  step.inputs[kBadSequence * 32 + 7] = kBadToken;
+  const Findings found = engine.trainer.examine(step, now);
+  ASSERT_TRUE(found.pass.has_value());
+  EXPECT_EQ(found.pass->tensor, "h.0.ln_1");
+  EXPECT_EQ(found.pass->sequence, kBadSequence);
+  EXPECT_FALSE(found.weight.has_value());
 }
 
 // Forward is fine; with so large a loss scale, backward is not.
