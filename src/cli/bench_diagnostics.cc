@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
+#include "cli/bench_options.h"
 #include "cli/bench_output.h"
-#include "cli/commands.h"
 #include "cli/progress.h"
-#include "train/config.h"
 
 namespace quern::cli {
 namespace {
@@ -23,19 +22,7 @@ counts, and all at once must keep 0.98 of the speed.)";
 
 CLI::App* add_diagnostics_bench(CLI::App& bench, DiagnosticsBenchOptions& options) {
   CLI::App* command = bench.add_subcommand("diagnostics", "What profiler and other watchers cost a training");
-  std::vector<std::string> names;
-  for (const std::string_view name : train::preset_names()) names.emplace_back(name);
-  command->add_option("--preset", options.workload.preset, "tiny, small or gpt2")
-      ->check(CLI::IsMember(names).description(""))
-      ->type_name("NAME")
-      ->capture_default_str();
-  add_threads_option(*command, options.threads);
-  command->add_option("--rounds", options.workload.rounds, "Timed rounds; the best of each kind counts")
-      ->check(CLI::Range(size_t{1}, size_t{1000}).description(""))
-      ->type_name("N")
-      ->capture_default_str();
-  command->add_flag("--json", options.json, "Print one JSON object");
-  command->add_flag("--quick", options.quick, "One short round; does not judge bars");
+  add_training_bench_options(*command, options);
   command->footer(kExamples);
   return command;
 }

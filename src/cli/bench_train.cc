@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/bench_options.h"
 #include "cli/bench_output.h"
-#include "cli/commands.h"
 #include "cli/machine_json.h"
 #include "cli/progress.h"
 #include "core/byte_size.h"
@@ -58,18 +58,8 @@ void print_figures(const bench::TrainFigures& f) {
 
 CLI::App* add_train_bench(CLI::App& bench, TrainBenchOptions& options) {
   CLI::App* train = bench.add_subcommand("train", "Whole training steps of a preset");
-  std::vector<std::string> names;
-  for (const std::string_view name : train::preset_names()) names.emplace_back(name);
-  train->add_option("--preset", options.workload.preset, "tiny, small or gpt2")
-      ->check(CLI::IsMember(names).description(""))
-      ->type_name("NAME")
-      ->capture_default_str();
-  add_threads_option(*train, options.threads);
+  add_training_bench_options(*train, options);
   train->add_option("--steps", options.workload.steps, "Steps of a timed round; 0: about a second's")
-      ->type_name("N")
-      ->capture_default_str();
-  train->add_option("--rounds", options.workload.rounds, "Timed rounds; the best counts")
-      ->check(CLI::Range(size_t{1}, size_t{1000}).description(""))
       ->type_name("N")
       ->capture_default_str();
   train->add_option("--batch", options.workload.batch, "Sequences of a step; 0: the preset's")
@@ -88,8 +78,6 @@ CLI::App* add_train_bench(CLI::App& bench, TrainBenchOptions& options) {
       ->add_option("--recompute", options.workload.recompute,
                    "none, every-layer, sqrt or interval=K, compared with none")
       ->type_name("NAME");
-  train->add_flag("--json", options.json, "Print one JSON object");
-  train->add_flag("--quick", options.quick, "One short round; checks answers, does not judge bars");
   train->footer(kExamples);
   return train;
 }

@@ -104,6 +104,14 @@ class IncidentTest : public ::testing::Test {
     return resume_run(config, root_ / name, listener, listener.stop);
   }
 
+  // How a copy of the run "run", named as the policy, ends that goes on with it.
+  std::string error_of_copy(RunConfig config, Policy policy, Listener& listener) {
+    const std::string name(policy_name(policy));
+    fs::copy(root_ / "run", root_ / name, fs::copy_options::recursive);
+    config.diagnostics.policy = policy;
+    return message_of([&] { resume(config, name, listener); });
+  }
+
   checkpoint::Checkpoint newest(const std::string& name) const {
     return std::move(*checkpoint::find_newest_valid(root_ / name / "checkpoints", [](const std::string&) {}));
   }
@@ -220,12 +228,9 @@ TEST_F(IncidentTest, NanInAWeightIsNamedAndNoPolicyGoesOnForever) {
   change_weights("run", config, "h.1.mlp.c_fc.weight", kNan, 1);
   for (const Policy policy : {Policy::kStop, Policy::kSkip, Policy::kRollback}) {
     SCOPED_TRACE(policy_name(policy));
-    config.diagnostics.policy = policy;
     config.diagnostics.incident_limit = 2;
-    const std::string name(policy_name(policy));
-    fs::copy(root_ / "run", root_ / name, fs::copy_options::recursive);
     Listener sick;
-    const std::string error = message_of([&] { resume(config, name, sick); });
+    const std::string error = error_of_copy(config, policy, sick);
     EXPECT_TRUE(has(error,
                     "the loss is NaN; h.1.mlp.c_fc.weight has NaN before the step; first NaN: h.1.mlp.c_fc, "
                     "sequence 1 of 8, micro-batch 1 of"))
@@ -235,7 +240,7 @@ TEST_F(IncidentTest, NanInAWeightIsNamedAndNoPolicyGoesOnForever) {
     EXPECT_EQ(sick.incidents[0].trouble, Trouble::kLoss);
     EXPECT_EQ(sick.steps.size(), policy == Policy::kSkip ? 2u : 0u);
     EXPECT_TRUE(has(sick.warnings.empty() ? "" : sick.warnings[0], "the gradient has NaN"));
-    EXPECT_TRUE(fs::exists(root_ / name / "incidents" / "step-00000017" / "incident.json"));
+    EXPECT_TRUE(fs::exists(root_ / std::string(policy_name(policy)) / "incidents" / "step-00000017" / "incident.json"));
   }
 }
 
@@ -248,12 +253,9 @@ TEST_F(IncidentTest, AnExplodingRateIsFoundAndHandled) {
   config.optimizer.rate = 10;
   for (const Policy policy : {Policy::kStop, Policy::kSkip, Policy::kRollback}) {
     SCOPED_TRACE(policy_name(policy));
-    config.diagnostics.policy = policy;
     config.diagnostics.incident_limit = 3;
-    const std::string name(policy_name(policy));
-    fs::copy(root_ / "run", root_ / name, fs::copy_options::recursive);
     Listener sick;
-    const std::string error = message_of([&] { resume(config, name, sick); });
+    const std::string error = error_of_copy(config, policy, sick);
     EXPECT_TRUE(has(error, "deviations above those before")) << error;
     ASSERT_FALSE(sick.incidents.empty());
     EXPECT_EQ(sick.incidents[0].step, 26u);  // the first update with that rate is that of step 25
