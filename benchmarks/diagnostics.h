@@ -9,7 +9,7 @@ namespace quern::bench {
 
 struct DiagnosticsWorkload {
   std::string preset = "tiny";
-  size_t rounds = 80;  // of which the best of each kind counts
+  size_t rounds = 80;  // of which the median of each kind counts
 };
 
 // Trains one and the same model with everything switched off, with each diagnostic alone, and with all of them, in

@@ -15,8 +15,8 @@ constexpr const char* kExamples = R"(Examples:
   quern bench diagnostics                         the preset tiny with every core
   quern bench diagnostics --preset small --json
 
-One model is trained in interleaved rounds: nothing watched, each diagnostic alone, all at once. The best of each
-counts, and all at once must keep 0.98 of the speed.)";
+One model is trained in interleaved rounds: nothing watched, each diagnostic alone, all at once, everything in every
+step. The median of each counts, and all at once must keep 0.98 of the speed.)";
 
 }  // namespace
 

@@ -20,7 +20,7 @@ void add_training_bench_options(CLI::App& command, Options& options) {
       ->type_name("NAME")
       ->capture_default_str();
   add_threads_option(command, options.threads);
-  command.add_option("--rounds", options.workload.rounds, "Timed rounds of each kind; the best counts")
+  command.add_option("--rounds", options.workload.rounds, "Timed rounds of each kind")
       ->check(CLI::Range(size_t{1}, size_t{1000}).description(""))
       ->type_name("N")
       ->capture_default_str();

@@ -54,6 +54,23 @@ class MetricsTest : public ::testing::Test {
   std::filesystem::path file_ = folder_ / "metrics.jsonl";
 };
 
+TEST_F(MetricsTest, TheHealthOfTensorsReadsBackAsItWas) {
+  Metrics metrics(file_, 1);
+  metrics.on_start({.first_step = 1, .steps = kSteps, .floor = {}});
+  const train::TensorHealth tensors[] = {
+      {.name = "wte.weight", .norm = 1.0 / 3, .mean = -1e-300, .largest = 2, .zeros = 0.25, .update_ratio = 1e-3},
+      {.name = "h.0.ln_1.bias", .norm = NAN, .mean = INFINITY, .largest = -INFINITY, .zeros = 0, .update_ratio = 1e22}};
+  metrics.on_health({.step = 7, .norm = 1, .tensors = tensors});
+  const Json expected = {
+      {"step", 7},
+      {"health",
+       {{"wte.weight", {{"norm", 1.0 / 3}, {"mean", -1e-300}, {"largest", 2}, {"zeros", 0.25}, {"update_ratio", 1e-3}}},
+        {"h.0.ln_1.bias",
+         {{"norm", nullptr}, {"mean", nullptr}, {"largest", nullptr}, {"zeros", 0}, {"update_ratio", 1e22}}}}}};
+  ASSERT_EQ(lines().size(), 1u);
+  EXPECT_EQ(lines()[0], expected);
+}
+
 TEST_F(MetricsTest, ALinePerLoggedStepAndPerValidation) {
   run(1, 8, 3);
   const std::vector<Json> found = lines();

@@ -1,0 +1,35 @@
+// A new folder that is removed again with all that is in it.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "core/error.h"
+
+namespace quern {
+
+class TemporaryFolder {
+ public:
+  // In `parent`. Error when it cannot be made there.
+  explicit TemporaryFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string name = (parent / "quern-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw Error("[files] {}: cannot make such a folder", name);
+    path_ = name;
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace quern
