@@ -103,6 +103,12 @@ double Gpt::loss(const MicroBatch& batch, Workspace& work, const Member& member)
   return sum_of_losses(pass);
 }
 
+void Gpt::logits(const MicroBatch& batch, float* out, Workspace& work, const Member& member) const {
+  const Pass pass{config_, layout_, batch, work, member};
+  forward(pass);
+  output_logits(pass, weights_, out);
+}
+
 double Gpt::forward_backward(const MicroBatch& batch, float scale, Gradient& gradient, Workspace& work,
                              const Member& member, Watch* watch) const {
   assert(work.has_backward());

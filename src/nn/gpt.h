@@ -41,6 +41,9 @@ class Gpt {
   // The same sum, without dropout and gradient.
   double loss(const MicroBatch& batch, Workspace& work, const Member& member = {}) const;
 
+  // The logits of every position, without dropout, into `out` (sequences, T, V). Targets are not read.
+  void logits(const MicroBatch& batch, float* out, Workspace& work, const Member& member = {}) const;
+
  private:
   void forward(const Pass& pass) const;
   void forward_again(const Pass& pass, size_t first, size_t last) const;

@@ -17,7 +17,7 @@ struct Chunk {
   size_t first, rows;
 };
 
-void logits_of(const Pass& pass, const Weights& weights, const Chunk& chunk) {
+void logits_of(const Pass& pass, const Weights& weights, const Chunk& chunk, float* out) {
   const size_t C = pass.config.width, V = pass.config.vocabulary;
   const Timed timed(kOutputForward, product_flops(pass, chunk.rows, C, V));
   gemm_part({.layout = Layout::kNT,
@@ -28,7 +28,7 @@ void logits_of(const Pass& pass, const Weights& weights, const Chunk& chunk) {
              .b = {weights.token_table(), C},
              .packed_b = weights.packed_output(),
              .packed_type = weights.packed_type(),
-             .c = pass.work.logits.data(),
+             .c = out,
              .c_stride = V},
             pass.member, pass.gemm_scratch());
 }
@@ -72,10 +72,15 @@ void weight_gradient(const Pass& pass, const Chunk& chunk) {
 
 }  // namespace
 
+void output_logits(const Pass& pass, const Weights& weights, float* out) {
+  logits_of(pass, weights, {0, pass.rows()}, out);
+  pass.member.meet();
+}
+
 void output_forward(const Pass& pass, const Weights& weights) {
   for (size_t first = 0; first < pass.rows(); first += pass.work.output_chunk) {
     const Chunk chunk{first, std::min(pass.work.output_chunk, pass.rows() - first)};
-    logits_of(pass, weights, chunk);
+    logits_of(pass, weights, chunk, pass.work.logits.data());
     pass.member.meet();
     losses_of(pass, chunk, 1.0f, false);
     pass.member.meet();
@@ -85,7 +90,7 @@ void output_forward(const Pass& pass, const Weights& weights) {
 void output_forward_backward(const Pass& pass, const Weights& weights, float scale) {
   for (size_t first = 0; first < pass.rows(); first += pass.work.output_chunk) {
     const Chunk chunk{first, std::min(pass.work.output_chunk, pass.rows() - first)};
-    logits_of(pass, weights, chunk);
+    logits_of(pass, weights, chunk, pass.work.logits.data());
     pass.member.meet();
     pass.show(Stage::kLogits, chunk.rows);
     losses_of(pass, chunk, scale, true);

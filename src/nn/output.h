@@ -1,10 +1,14 @@
-// The output projection with cross entropy, some rows at a time: the logits of a whole batch never exist.
+// The output projection with cross entropy, some rows at a time: the logits of a whole batch exist only for those who
+// ask for them.
 #pragma once
 
 #include "nn/pass.h"
 #include "nn/weights.h"
 
 namespace quern {
+
+// Reads work.inner; writes the logits of every row into `out` (R, V).
+void output_logits(const Pass& pass, const Weights& weights, float* out);
 
 // Reads work.inner and the batch's targets; leaves the loss of every row in work.losses.
 void output_forward(const Pass& pass, const Weights& weights);

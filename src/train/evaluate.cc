@@ -1,7 +1,6 @@
 #include "train/evaluate.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <deque>
 #include <numbers>
@@ -79,20 +78,9 @@ Evaluation evaluate(const Gpt& model, const data::ValidationBatches& windows, si
     work.emplace_back(model.config(),
                       WorkspaceOptions{.sequences = cut.at_once, .members = members_of(team, cut.teams, threads)});
   }
-  std::atomic<size_t> remaining{tasks.count()};
-  Signal finished;  // 0 while there is something to do
-  Workers workers(
-      {.threads = threads, .teams = cut.teams},
-      [&](const Task& task, size_t team, const Member& member) { tasks.run(task.index, team, work[team], member); },
-      [&](const Task&, size_t) {
-        if (remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) finished.add(1);
-      },
-      [&] { finished.add(1); });
-  for (size_t i = 0; i < tasks.count(); ++i) {
-    workers.submit({.kind = TaskKind::kLoss, .index = static_cast<uint32_t>(i)});
-  }
-  finished.await_change(0);
-  workers.rethrow();
+  run_tasks(
+      {.threads = threads, .teams = cut.teams}, TaskKind::kLoss, tasks.count(),
+      [&](const Task& task, size_t team, const Member& member) { tasks.run(task.index, team, work[team], member); });
   return tasks.result();
 }
 

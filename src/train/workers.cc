@@ -175,4 +175,19 @@ void Workers::fail(std::exception_ptr exception) noexcept {
   failed_();
 }
 
+void run_tasks(const WorkersOptions& options, TaskKind kind, size_t count, const Workers::Run& run) {
+  if (count == 0) return;
+  std::atomic<size_t> remaining{count};
+  Signal finished;  // 0 while there is something to do
+  Workers workers(
+      options, run,
+      [&](const Task&, size_t) {
+        if (remaining.fetch_sub(1, std::memory_order_acq_rel) == 1) finished.add(1);
+      },
+      [&] { finished.add(1); });
+  for (size_t i = 0; i < count; ++i) workers.submit({.kind = kind, .index = static_cast<uint32_t>(i)});
+  finished.await_change(0);
+  workers.rethrow();
+}
+
 }  // namespace quern::train

@@ -109,6 +109,10 @@ class Workers {
   std::vector<std::thread> threads_;
 };
 
+// Does the tasks 0 ... count - 1 of this kind by workers of its own, and returns when all are done. Throws what one of
+// them threw.
+void run_tasks(const WorkersOptions& options, TaskKind kind, size_t count, const Workers::Run& run);
+
 // How many teams share `tasks` tasks that are worth doing at once.
 size_t teams_for(size_t threads, size_t tasks);
 
