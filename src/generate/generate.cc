@@ -5,23 +5,36 @@
 #include "core/error.h"
 
 namespace quern {
+namespace {
+
+size_t checked_count(size_t max_tokens) {
+  constexpr size_t kMost = std::numeric_limits<uint32_t>::max();
+  if (max_tokens <= kMost) return max_tokens;
+  throw Error("[generate] max_tokens: expected at most {}, found {}", kMost, max_tokens);
+}
+
+}  // namespace
+
+Generation::Generation(Decoder& decoder, std::span<const int32_t> prompt, const GenerateOptions& options)
+    : decoder_(decoder),
+      max_tokens_(checked_count(options.max_tokens)),
+      sampler_(options.sampling, decoder.model().config().vocabulary) {
+  decoder_.clear();
+  logits_ = decoder_.append(prompt);
+}
+
+std::optional<int32_t> Generation::next() {
+  if (made_ == max_tokens_) return std::nullopt;
+  if (made_ > 0) logits_ = decoder_.append(last_);
+  last_ = sampler_.pick(logits_, static_cast<uint32_t>(made_++));
+  return last_;
+}
 
 size_t generate(Decoder& decoder, std::span<const int32_t> prompt, const GenerateOptions& options,
                 const OnToken& on_token) {
-  if (options.max_tokens > std::numeric_limits<uint32_t>::max()) {
-    throw Error("[generate] max_tokens: expected at most {}, found {}", std::numeric_limits<uint32_t>::max(),
-                options.max_tokens);
-  }
-  Sampler sampler(options.sampling, decoder.model().config().vocabulary);
-  decoder.clear();
-  std::span<const float> logits = decoder.append(prompt);
-  size_t made = 0;
-  while (made < options.max_tokens) {
-    const int32_t token = sampler.pick(logits, static_cast<uint32_t>(made++));
-    if (!on_token(token)) break;
-    if (made < options.max_tokens) logits = decoder.append(token);
-  }
-  return made;
+  Generation generation(decoder, prompt, options);
+  for (auto token = generation.next(); token && on_token(*token);) token = generation.next();
+  return generation.made();
 }
 
 }  // namespace quern
