@@ -10,8 +10,8 @@
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "core/error.h"
-#include "train/dataset.h"
 #include "train/evaluate.h"
+#include "train/evaluation_text.h"
 #include "train/load.h"
 
 namespace quern::cli {
@@ -31,34 +31,6 @@ constexpr const char* kExamples = R"(Examples:
 
 loss is in nats per token; perplexity is its exponential; bits per byte can be compared between models with other
 tokenizers.)";
-
-// The tokens of the run's held-out text, or of DATA.
-struct Text {
-  train::Dataset dataset;                    // keeps the run's own stream
-  std::unique_ptr<data::TokenStream> other;  // of DATA
-  data::TokenRange range;
-};
-
-Text open_text(const Options& options, const train::TrainedModel& trained) {
-  Text text;
-  if (options.data.empty()) {
-    text.dataset = train::open_dataset(trained.config, std::filesystem::path(options.run) / "tokenizer.json");
-    train::check_same_data(trained.config, text.dataset, trained.state);
-    text.range = text.dataset.split.validation;
-    if (text.range.size() == 0) {
-      throw Error("eval: {} was trained with nothing held out; name a text to evaluate on", options.run);
-    }
-    return text;
-  }
-  if (trained.tokenizer == nullptr) {
-    throw Error("[run] {}: expected a tokenizer.json, found none; the run was trained on token shards", options.run);
-  }
-  uint64_t bytes = 0;
-  text.other = train::tokenise(*trained.tokenizer, {options.data.begin(), options.data.end()}, &bytes);
-  text.range = {text.other.get(), 0, text.other->size()};
-  train::check_length(options.data.front(), "text", text.range.size(), trained.config.model.context);
-  return text;
-}
 
 void print(const train::Evaluation& result, uint64_t step, bool json) {
   const std::optional<double> bits = result.bits_per_byte();
@@ -82,7 +54,7 @@ int run_eval(const Options& options) {
   Progress progress;
   progress.show("reading the model and the text");
   const train::TrainedModel trained = train::load_model(options.run, warnings);
-  const Text text = open_text(options, trained);
+  const train::EvaluationText text = train::open_evaluation_text(trained, {options.data.begin(), options.data.end()});
   const ModelConfig& config = trained.model->config();
   const data::ValidationBatches windows(text.range, static_cast<uint32_t>(config.context));
   progress.show(fmt::format("evaluating {} tokens", windows.windows() * config.context));

@@ -33,9 +33,7 @@ int run_generate(const Options& options) {
   if (options.run.empty()) throw Error("generate: expected --run DIR, a trained run; run `quern generate --help`");
   Warnings warnings;
   const train::TrainedModel trained = train::load_model(options.run, warnings);
-  if (trained.tokenizer == nullptr) {
-    throw Error("[run] {}: expected a tokenizer.json, found none; the run was trained on token shards", options.run);
-  }
+  const data::Tokenizer& tokenizer = trained.needed_tokenizer();
   Decoder decoder(*trained.model, {.threads = options.threads});
   Utf8Stream text;
   const auto show = [](const std::string& characters) {
@@ -43,8 +41,8 @@ int run_generate(const Options& options) {
     std::fflush(stdout);
   };
   show(options.prompt);
-  generate(decoder, trained.tokenizer->encode(options.prompt), options.generate, [&](int32_t token) {
-    show(text.feed(trained.tokenizer->bytes_of(token)));
+  generate(decoder, tokenizer.encode(options.prompt), options.generate, [&](int32_t token) {
+    show(text.feed(tokenizer.bytes_of(token)));
     return true;
   });
   show(text.finish() + "\n");

@@ -20,8 +20,14 @@ std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::p
   return found;
 }
 
+const data::Tokenizer& TrainedModel::needed_tokenizer() const {
+  if (tokenizer != nullptr) return *tokenizer;
+  throw Error("[run] {}: expected a tokenizer.json, found none; the run was trained on token shards", folder.string());
+}
+
 TrainedModel load_model(const std::filesystem::path& folder, Observer& observer) {
   TrainedModel trained;
+  trained.folder = folder;
   trained.config = read_config(folder);
   const auto found = newest_checkpoint(folder, observer, checkpoint::Parts::kWeights);
   if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());

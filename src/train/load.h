@@ -14,10 +14,14 @@
 namespace quern::train {
 
 struct TrainedModel {
+  std::filesystem::path folder;
   RunConfig config;
   std::unique_ptr<Gpt> model;                  // packed: made to be used
   std::unique_ptr<data::Tokenizer> tokenizer;  // null for a run on token shards
   checkpoint::State state;
+
+  // Error when there is none.
+  const data::Tokenizer& needed_tokenizer() const;
 };
 
 // The newest checkpoint of the run in `folder` that is whole; those passed over are warnings. None when nothing was

@@ -1,0 +1,31 @@
+#include "train/evaluation_text.h"
+
+#include "core/error.h"
+
+namespace quern::train {
+namespace {
+
+EvaluationText open_held_out(const TrainedModel& trained) {
+  EvaluationText text;
+  text.dataset = open_dataset(trained.config, trained.folder / "tokenizer.json");
+  check_same_data(trained.config, text.dataset, trained.state);
+  text.range = text.dataset.split.validation;
+  if (text.range.size() == 0) {
+    throw Error("eval: {} was trained with nothing held out; name a text to evaluate on", trained.folder.string());
+  }
+  return text;
+}
+
+}  // namespace
+
+EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths) {
+  if (paths.empty()) return open_held_out(trained);
+  EvaluationText text;
+  uint64_t bytes = 0;
+  text.other = tokenise(trained.needed_tokenizer(), paths, &bytes);
+  text.range = {text.other.get(), 0, text.other->size()};
+  check_length(paths.front().string(), "text", text.range.size(), trained.config.model.context);
+  return text;
+}
+
+}  // namespace quern::train
