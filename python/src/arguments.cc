@@ -1,0 +1,70 @@
+#include "arguments.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "core/cpu_info.h"
+#include "core/error.h"
+#include "train/workers.h"
+
+namespace quern::python {
+namespace {
+
+template <typename Whole>
+std::vector<int32_t> narrowed(const py::array& array) {
+  const auto values = py::array_t<Whole, py::array::c_style | py::array::forcecast>::ensure(array);
+  if (!values) throw py::error_already_set();
+  std::vector<int32_t> ids(static_cast<size_t>(values.size()));
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const Whole value = values.data()[i];
+    if (!std::in_range<int32_t>(value)) throw Error("[model] tokens: expected ids of 32 bits, found {}", value);
+    ids[i] = static_cast<int32_t>(value);
+  }
+  return ids;
+}
+
+std::vector<int32_t> ids_of(const py::array& array) {
+  const char kind = array.dtype().kind();
+  if (array.size() == 0) return {};  // of any kind: an empty list has none
+  if (kind == 'i') return narrowed<int64_t>(array);
+  if (kind == 'u') return narrowed<uint64_t>(array);
+  throw Error("[model] tokens: expected whole numbers, found {}", py::str(array.dtype()).cast<std::string>());
+}
+
+}  // namespace
+
+Tokens tokens_from(const py::object& object) {
+  const py::array array = py::array::ensure(object);
+  if (!array) {
+    throw Error("[model] tokens: expected an array of whole numbers, found {}",
+                py::str(py::type::of(object).attr("__name__")).cast<std::string>());
+  }
+  if (array.ndim() != 1 && array.ndim() != 2) {
+    throw Error("[model] tokens: expected 1 or 2 dimensions, found {}", array.ndim());
+  }
+  const bool several = array.ndim() == 2;
+  return {.ids = ids_of(array),
+          .count = several ? static_cast<size_t>(array.shape(0)) : 1,
+          .T = static_cast<size_t>(array.shape(several ? 1 : 0)),
+          .several = several};
+}
+
+size_t threads_from(const std::optional<int64_t>& threads) {
+  if (!threads) return std::min(cpu_info().usable_cores, train::kMostThreads);
+  if (*threads < 1 || *threads > static_cast<int64_t>(train::kMostThreads)) {
+    throw Error("threads: expected 1 to {}, found {}", train::kMostThreads, *threads);
+  }
+  return static_cast<size_t>(*threads);
+}
+
+void check_signals() {
+  const py::gil_scoped_acquire lock;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
+void warn(const std::string& text) {
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw py::error_already_set();
+}
+
+}  // namespace quern::python

@@ -1,0 +1,140 @@
+// quern.load() and quern.Model: a trained model, used.
+#include "train/load.h"
+
+#include <fmt/format.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "checkpoint/checkpoint.h"
+#include "config.h"
+#include "generate/utf8_stream.h"
+#include "model_docs.h"
+#include "text_stream.h"
+#include "train/evaluate.h"
+#include "train/evaluation_text.h"
+#include "train/run.h"
+#include "train/sequences.h"
+
+namespace quern::python {
+namespace {
+
+using train::TrainedModel;
+
+struct CollectedWarnings : train::Observer {
+  void on_warning(const std::string& text) override { texts.push_back(text); }
+  std::vector<std::string> texts;
+};
+
+std::shared_ptr<TrainedModel> load(const std::filesystem::path& run) {
+  CollectedWarnings warnings;
+  std::shared_ptr<TrainedModel> trained;
+  {
+    const py::gil_scoped_release unlocked;
+    trained = std::make_shared<TrainedModel>(train::load_model(run, warnings));
+  }
+  for (const std::string& text : warnings.texts) warn(text);
+  return trained;
+}
+
+py::array_t<int32_t> encode(const TrainedModel& trained, const std::string& text) {
+  std::vector<int32_t> ids;
+  {
+    const py::gil_scoped_release unlocked;
+    ids = trained.needed_tokenizer().encode(text);
+  }
+  return py::array_t<int32_t>(static_cast<py::ssize_t>(ids.size()), ids.data());
+}
+
+std::string decode(const TrainedModel& trained, const py::object& ids) {
+  const Tokens tokens = tokens_from(ids);
+  Utf8Stream text;
+  const std::string whole = text.feed(trained.needed_tokenizer().decode(tokens.ids));
+  return whole + text.finish();
+}
+
+py::array_t<float> logits(const TrainedModel& trained, const py::object& object, std::optional<int64_t> threads) {
+  const Tokens tokens = tokens_from(object);
+  const size_t used = threads_from(threads);
+  std::vector<size_t> shape = {tokens.T, trained.model->config().vocabulary};
+  if (tokens.several) shape.insert(shape.begin(), tokens.count);
+  py::array_t<float> out(shape);
+  const std::span<float> values(out.mutable_data(), static_cast<size_t>(out.size()));
+  const py::gil_scoped_release unlocked;
+  train::compute_logits(*trained.model, {tokens.ids, tokens.count, tokens.T}, used, values);
+  return out;
+}
+
+double loss(const TrainedModel& trained, const py::object& object, std::optional<int64_t> threads) {
+  const Tokens tokens = tokens_from(object);
+  const size_t used = threads_from(threads);
+  const py::gil_scoped_release unlocked;
+  return train::compute_loss(*trained.model, {tokens.ids, tokens.count, tokens.T}, used);
+}
+
+train::Evaluation evaluate_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths,
+                                size_t threads) {
+  const py::gil_scoped_release unlocked;
+  const train::EvaluationText text = train::open_evaluation_text(trained, paths);
+  const data::ValidationBatches windows(text.range, static_cast<uint32_t>(trained.model->config().context));
+  return train::evaluate(*trained.model, windows, threads, trained.tokenizer.get());
+}
+
+py::dict evaluate(const TrainedModel& trained, const py::args& paths, std::optional<int64_t> threads) {
+  const train::Evaluation result =
+      evaluate_text(trained, paths.cast<std::vector<std::filesystem::path>>(), threads_from(threads));
+  py::dict dict;
+  dict["loss"] = result.loss;
+  dict["perplexity"] = result.perplexity();
+  dict["bits_per_byte"] = result.bits_per_byte();
+  dict["tokens"] = result.tokens;
+  return dict;
+}
+
+std::string weights_hash(const TrainedModel& trained) {
+  const py::gil_scoped_release unlocked;
+  return checkpoint::weights_hash(train::tensor_refs(trained.model->layout(), trained.model->weights().values()));
+}
+
+std::string repr(const TrainedModel& trained) {
+  const ModelConfig& model = trained.model->config();
+  return fmt::format("<quern.Model {}: step {}, {} parameters, context {}, vocabulary {}>", trained.folder.string(),
+                     trained.state.step, trained.model->layout().count(), model.context, model.vocabulary);
+}
+
+}  // namespace
+
+void bind_model(py::module_& module) {
+  bind_text_stream(module);
+  py::class_<TrainedModel, std::shared_ptr<TrainedModel>> model(module, "Model", kModelDoc);
+  model
+      .def_property_readonly(
+          "path", [](const TrainedModel& self) { return self.folder; }, kPathDoc)
+      .def_property_readonly(
+          "config", [](const TrainedModel& self) { return to_dict(self.config); }, kConfigDoc)
+      .def_property_readonly(
+          "step", [](const TrainedModel& self) { return self.state.step; }, kStepDoc)
+      .def_property_readonly(
+          "parameters", [](const TrainedModel& self) { return self.model->layout().count(); }, kParametersDoc)
+      .def_property_readonly(
+          "context", [](const TrainedModel& self) { return self.model->config().context; }, kContextDoc)
+      .def_property_readonly(
+          "vocabulary", [](const TrainedModel& self) { return self.model->config().vocabulary; }, kVocabularyDoc)
+      .def_property_readonly("weights_hash", weights_hash, kWeightsHashDoc)
+      .def("__repr__", repr);
+  const py::arg_v threads = py::arg("threads") = py::none();
+  model.def("encode", encode, kEncodeDoc, py::arg("text"))
+      .def("decode", decode, kDecodeDoc, py::arg("ids"))
+      .def("logits", logits, kLogitsDoc, py::arg("tokens"), py::kw_only(), threads)
+      .def("loss", loss, kLossDoc, py::arg("tokens"), py::kw_only(), threads)
+      .def("evaluate", evaluate, kEvaluateDoc, threads);
+  bind_generation(model);
+  module.def("load", load, kLoadDoc, py::arg("run"));
+}
+
+}  // namespace quern::python

@@ -1,0 +1,48 @@
+// The extension quern._quern. Another concept: a file with bind_NAME(), declared in module.h and called here, its names
+// in quern/__init__.py and quern/_quern.pyi.
+#include "module.h"
+
+#include <exception>
+#include <filesystem>
+#include <utility>
+
+#include "core/error.h"
+#include "kernels/target.h"
+
+namespace quern::python {
+namespace {
+
+constexpr const char* kErrorDoc = R"(Bad input: one line that says where, what was expected and what was found.
+
+>>> try:
+...     quern.load("nowhere")
+... except ValueError as error:
+...     print(error)
+[run] nowhere: expected a run with a config.toml, found none)";
+
+// OSError(number, text, path), which Python makes a FileNotFoundError or whatever the number means.
+void raise_os_error(const std::filesystem::filesystem_error& error) {
+  const py::tuple arguments = py::make_tuple(error.code().value(), error.code().message(), error.path1().string());
+  PyErr_SetObject(PyExc_OSError, arguments.ptr());
+}
+
+void register_errors(py::module_& module) {
+  py::register_exception<Error>(module, "Error", PyExc_ValueError).doc() = kErrorDoc;
+  py::register_exception_translator([](std::exception_ptr exception) {
+    try {
+      std::rethrow_exception(std::move(exception));
+    } catch (const std::filesystem::filesystem_error& error) {
+      raise_os_error(error);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace quern::python
+
+PYBIND11_MODULE(_quern, module) {
+  quern::kernels::select_target_from_environment();
+  module.attr("__version__") = QUERN_VERSION;
+  quern::python::register_errors(module);
+  quern::python::bind_model(module);
+}

@@ -1,0 +1,122 @@
+#include "text_stream.h"
+
+#include <pybind11/stl.h>
+
+#include <atomic>
+#include <string>
+
+#include "arguments.h"
+#include "core/error.h"
+#include "generate/generate.h"
+#include "generate/utf8_stream.h"
+#include "model_docs.h"
+
+namespace quern::python {
+namespace {
+
+using train::TrainedModel;
+
+// How a text is to be written, as the caller says it.
+struct Request {
+  std::string prompt;
+  int64_t tokens;
+  float temperature;
+  int64_t top_k;
+  float top_p;
+  uint64_t seed;
+  std::optional<int64_t> threads;
+
+  GenerateOptions options() const {
+    if (tokens < 0) throw Error("[generate] tokens: expected 0 or more, found {}", tokens);
+    return {.max_tokens = static_cast<size_t>(tokens),
+            .sampling = {.temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed}};
+  }
+};
+
+class TextStream {
+ public:
+  TextStream(std::shared_ptr<TrainedModel> trained, const Request& request)
+      : trained_(std::move(trained)),
+        tokenizer_(trained_->needed_tokenizer()),
+        decoder_(*trained_->model, {.threads = threads_from(request.threads)}),
+        generation_(decoder_, tokenizer_.encode(request.prompt), request.options()) {}
+
+  // The characters that the next tokens complete, empty at the end. One caller at a time: Error for a second.
+  std::string next() {
+    if (busy_.test_and_set(std::memory_order_acquire)) throw Error("[generate] the stream is in use by another thread");
+    const Free free{busy_};
+    std::string piece;
+    while (piece.empty() && !ended_) {
+      const std::optional<int32_t> token = generation_.next();
+      ended_ = !token;
+      piece = token ? text_.feed(tokenizer_.bytes_of(*token)) : text_.finish();
+    }
+    return piece;
+  }
+
+ private:
+  struct Free {
+    std::atomic_flag& busy;
+    ~Free() { busy.clear(std::memory_order_release); }  // pairs with the acquire of the next caller
+  };
+
+  std::shared_ptr<TrainedModel> trained_;
+  const data::Tokenizer& tokenizer_;
+  Decoder decoder_;
+  Generation generation_;
+  Utf8Stream text_;
+  bool ended_ = false;
+  std::atomic_flag busy_;
+};
+
+std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, std::string prompt, int64_t tokens,
+                                   float temperature, int64_t top_k, float top_p, uint64_t seed,
+                                   std::optional<int64_t> threads) {
+  const py::gil_scoped_release unlocked;
+  return std::make_unique<TextStream>(std::move(trained),
+                                      Request{std::move(prompt), tokens, temperature, top_k, top_p, seed, threads});
+}
+
+std::string generate(std::shared_ptr<TrainedModel> trained, std::string prompt, int64_t tokens, float temperature,
+                     int64_t top_k, float top_p, uint64_t seed, std::optional<int64_t> threads) {
+  const py::gil_scoped_release unlocked;
+  TextStream pieces(std::move(trained), {std::move(prompt), tokens, temperature, top_k, top_p, seed, threads});
+  std::string text;
+  for (std::string piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
+    text += piece;
+    check_signals();
+  }
+  return text;
+}
+
+std::string next_piece(TextStream& stream) {
+  std::string piece;
+  {
+    const py::gil_scoped_release unlocked;
+    piece = stream.next();
+  }
+  if (piece.empty()) throw py::stop_iteration();
+  return piece;
+}
+
+}  // namespace
+
+void bind_text_stream(py::module_& module) {
+  py::class_<TextStream>(module, "TextStream", kTextStreamDoc)
+      .def("__iter__", [](py::object self) { return self; })
+      .def("__next__", next_piece);
+}
+
+void bind_generation(py::class_<TrainedModel, std::shared_ptr<TrainedModel>>& model) {
+  const auto define = [&](const char* name, auto function, const char* doc) {
+    const GenerateOptions usual;
+    model.def(name, function, doc, py::arg("prompt") = "\n", py::kw_only(), py::arg("tokens") = usual.max_tokens,
+              py::arg("temperature") = usual.sampling.temperature, py::arg("top_k") = usual.sampling.top_k,
+              py::arg("top_p") = usual.sampling.top_p, py::arg("seed") = usual.sampling.seed,
+              py::arg("threads") = py::none());
+  };
+  define("generate", generate, kGenerateDoc);
+  define("stream", stream, kStreamDoc);
+}
+
+}  // namespace quern::python

@@ -1,0 +1,16 @@
+// A text that a model writes, piece by piece.
+#pragma once
+
+#include <memory>
+
+#include "module.h"
+#include "train/load.h"
+
+namespace quern::python {
+
+void bind_text_stream(py::module_& module);
+
+// Model.generate() and Model.stream().
+void bind_generation(py::class_<train::TrainedModel, std::shared_ptr<train::TrainedModel>>& model);
+
+}  // namespace quern::python

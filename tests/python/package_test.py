@@ -1,0 +1,102 @@
+"""What is public has a docstring with an example that runs and stands in the stubs; they promise nothing else."""
+
+import ast
+import doctest
+import inspect
+import pathlib
+import re
+
+import numpy
+import pytest
+
+import quern
+import quern._quern
+
+FOLDER = pathlib.Path(quern.__file__).parent
+SPECIAL = {"__iter__", "__next__", "__init__", "__len__", "__enter__", "__exit__", "__getitem__"}
+
+
+def public(names):
+    return {name for name in names if not name.startswith("_")}
+
+
+def members(kind):
+    """The public names that a class defines itself, and the special ones that are worth a line in the stubs."""
+    return public(vars(kind)) | (SPECIAL & set(vars(kind)) - {"__init__"})
+
+
+def classes():
+    # What Error has, it has from ValueError.
+    return {name: value for name, value in vars(quern).items()
+            if inspect.isclass(value) and name in quern.__all__ and not issubclass(value, Exception)}
+
+
+def documented():
+    """Every public name with the object that has its docstring."""
+    for name in quern.__all__:
+        if name != "__version__":
+            yield name, getattr(quern, name)
+    for name, kind in classes().items():
+        for member in public(vars(kind)):
+            yield f"{name}.{member}", inspect.getattr_static(kind, member)
+
+
+def stub():
+    return ast.parse((FOLDER / "_quern.pyi").read_text()).body
+
+
+def stub_names(body):
+    functions = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    return functions | {node.target.id for node in body if isinstance(node, ast.AnnAssign)}
+
+
+def test_what_the_extension_has_is_public():
+    assert public(vars(quern._quern)) == set(quern.__all__) - {"__version__"}
+    assert quern.__all__ == sorted(quern.__all__)
+
+
+def test_every_public_name_has_a_docstring_with_an_example():
+    for name, value in [("quern", quern), *documented()]:
+        text = inspect.getdoc(value) or ""
+        assert ">>> " in text, f"{name}: expected an example, found {text!r}"
+        first = [line for line in text.splitlines() if line and not re.match(r"\w+\(.*\) -> ", line)][0]
+        assert first.endswith((".", ":")), f"{name}: expected a sentence, found {first!r}"
+
+
+@pytest.mark.parametrize("name, value", [("quern", quern), *documented()])
+def test_the_examples_run(name, value, run, monkeypatch):
+    (run.parent / "runs").mkdir(exist_ok=True)
+    (run.parent / "runs" / "first").exists() or (run.parent / "runs" / "first").symlink_to(run)
+    monkeypatch.chdir(run.parent)
+    names = {"quern": quern, "np": numpy, "model": quern.load("runs/first")}
+    example = doctest.DocTestParser().get_doctest(inspect.getdoc(value), names, name, None, 0)
+    output = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=output.append)
+    assert not output, "".join(output)
+
+
+def test_the_stubs_have_every_public_name_and_no_other():
+    assert stub_names(stub()) == set(quern.__all__)
+    stubs = {node.name: stub_names(node.body) for node in stub() if isinstance(node, ast.ClassDef)}
+    for name, kind in classes().items():
+        assert stubs[name] - {"__init__"} == members(kind), name
+
+
+def test_the_stubs_have_every_argument():
+    # pybind11 writes the arguments into the first line of a docstring.
+    for node in ast.walk(ast.Module(stub(), [])):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for function in node.body:
+            if not isinstance(function, ast.FunctionDef) or function.name.startswith("_") or function.decorator_list:
+                continue
+            signature = getattr(getattr(quern, node.name), function.name).__doc__.splitlines()[0]
+            arguments = [argument.arg for argument in function.args.args[1:] + function.args.kwonlyargs]
+            found = re.findall(r"(?<=, )(\w+): ", signature)
+            assert found == arguments, signature
+
+
+def test_the_package_says_that_it_is_typed_and_which_it_is():
+    assert (FOLDER / "py.typed").exists()
+    assert re.fullmatch(r"\d+\.\d+\.\d+", quern.__version__)
+    assert quern.Model.__module__ == quern.load.__module__ == "quern"
