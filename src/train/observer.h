@@ -113,6 +113,8 @@ class Observer {
   // Every log.histogram_interval steps and after the last.
   virtual void on_weights(uint64_t /*step*/, std::span<const NamedValues>) {}
   virtual void on_checkpoint(uint64_t /*step*/, const std::filesystem::path&) {}
+  // After on_step() and all of the above that it brought: what is to be known about the step is known.
+  virtual void on_step_end(uint64_t /*step*/) {}
   virtual void on_end(const RunEnd&) {}
   virtual void on_warning(const std::string&) {}
 };

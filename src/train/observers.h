@@ -38,6 +38,9 @@ class Observers : public Observer {
   void on_checkpoint(uint64_t step, const std::filesystem::path& path) override {
     for (Observer* observer : observers_) observer->on_checkpoint(step, path);
   }
+  void on_step_end(uint64_t step) override {
+    for (Observer* observer : observers_) observer->on_step_end(step);
+  }
   void on_end(const RunEnd& end) override {
     for (Observer* observer : observers_) observer->on_end(end);
   }

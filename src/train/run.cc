@@ -113,6 +113,7 @@ class Session {
       observer.on_step(report);
       if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
       after_step(observer);
+      observer.on_step_end(trainer_.steps_done());
     }
     end(observer);
     return {.step = trainer_.steps_done(),
