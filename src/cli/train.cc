@@ -15,9 +15,8 @@
 #include "cli/run_folder.h"
 #include "core/error.h"
 #include "report/console.h"
-#include "report/metrics.h"
 #include "report/profiler.h"
-#include "report/tensorboard.h"
+#include "report/run_files.h"
 #include "train/observers.h"
 #include "train/run.h"
 #include "train/trainer.h"
@@ -99,11 +98,9 @@ int run_train(const Options& options) {
                            .interval = std::max<uint64_t>(1, config.log.interval),
                            .peak_gflops = peak,
                            .config = &config});
-  report::Metrics metrics(folder.path() / "metrics.jsonl", config.log.interval);
-  report::TensorBoard tensorboard(folder.path() / "tensorboard", config.log.interval);
+  report::RunFiles files(folder.path(), config);
   report::Profiler profiler({.table = options.profile, .trace = options.trace});
-  train::Observers observers{&console, &metrics, &profiler};
-  if (config.log.tensorboard) observers.add(tensorboard);
+  train::Observers observers{&console, &files, &profiler};
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);
   const auto go = options.resume ? train::resume_run : train::start_run;
