@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -18,7 +17,6 @@ struct Flag {
   const char* name;
   const char* setting;
   const char* help;
-  bool of_result = true;
 };
 constexpr Flag kFlags[] = {
     {"--steps", "train.steps", ""},
@@ -34,16 +32,16 @@ constexpr Flag kFlags[] = {
     {"--accumulation", "train.accumulation", ""},
     {"--precision", "train.precision", "fp32, bf16 or fp16: how matrices and activations are stored"},
     {"--recompute", "train.recompute",
-     "auto, none, every-layer, sqrt or interval=K: activations to compute again; no result depends on it", false},
-    {"--memory", "train.memory", "Memory that the run may use, as 512M or 2G; no result depends on it", false},
-    {"--threads", "train.threads", "Worker threads, 1 to 64, every core by default; no result depends on them", false},
+     "auto, none, every-layer, sqrt or interval=K: activations to compute again; no result depends on it"},
+    {"--memory", "train.memory", "Memory that the run may use, as 512M or 2G; no result depends on it"},
+    {"--threads", "train.threads", "Worker threads, 1 to 64, every core by default; no result depends on them"},
 };
 static_assert(train::kMostThreads == 64);  // as the help says
 
 void add_flag(CLI::App& command, ConfigOptions& options, const Flag& flag) {
   const auto add = [&options, &flag](const std::string& value) {
     options.flags.push_back(
-        {fmt::format("{} {}", flag.name, in_quotes(value)), std::string(flag.setting) + "=" + value, flag.of_result});
+        {fmt::format("{} {}", flag.name, in_quotes(value)), std::string(flag.setting) + "=" + value});
   };
   const std::string help = *flag.help != '\0' ? flag.help : fmt::format("--set {}=VALUE", flag.setting);
   command.add_option_function<std::string>(flag.name, add, help)
@@ -81,18 +79,18 @@ train::RunConfig config_of(const ConfigOptions& options) {
     train::apply_setting(config, flag.setting, flag.place);
   }
   if (!options.data.empty()) config.data.paths = options.data;
-  train::validate(config);
-  // Whole paths, so that the run can be resumed from any folder.
-  for (std::string& path : config.data.paths) path = std::filesystem::absolute(path).lexically_normal().string();
+  train::settle(config);
   return config;
 }
 
 train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string& run) {
-  const bool changes_result =
-      std::any_of(options.flags.begin(), options.flags.end(), [](const FlagSetting& flag) { return flag.of_result; });
-  const bool only_diagnostics = std::all_of(options.settings.begin(), options.settings.end(),
-                                            [](const auto& setting) { return setting.starts_with("diagnostics."); });
-  if (!options.data.empty() || !options.config_file.empty() || !only_diagnostics || changes_result) {
+  const auto may_change = [](const std::string& setting) {
+    return train::may_change(std::string_view(setting).substr(0, setting.find('=')));
+  };
+  const bool flags_may = std::all_of(options.flags.begin(), options.flags.end(),
+                                     [&](const FlagSetting& flag) { return may_change(flag.setting); });
+  const bool settings_may = std::all_of(options.settings.begin(), options.settings.end(), may_change);
+  if (!options.data.empty() || !options.config_file.empty() || !flags_may || !settings_may) {
     throw Error(
         "--resume goes on with the run as it was configured; leave out DATA and all settings but --threads, "
         "--recompute, --memory and --set diagnostics.NAME=VALUE");

@@ -13,7 +13,6 @@ namespace quern::cli {
 struct FlagSetting {
   std::string place;    // "--steps 500"
   std::string setting;  // "train.steps=500"
-  bool of_result;       // whether the result depends on it
 };
 
 struct ConfigOptions {
@@ -30,7 +29,7 @@ void add_config_options(CLI::App& command, ConfigOptions& options);
 // The preset, then --config, --set, and the flags of single settings.
 train::RunConfig config_of(const ConfigOptions& options);
 
-// For a run that goes on: its config with those flags that no result depends on. Error when others were given.
+// For a run that goes on: its config with those settings that may change. Error when others were given.
 train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string& run);
 
 }  // namespace quern::cli

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "train/config_fields.h"
 
 namespace quern::train {
 namespace {
@@ -94,6 +96,24 @@ void validate(const RunConfig& config) {
   if (config.log.histogram_interval > 0 && !config.log.tensorboard) {
     throw Error("[config] log.histogram_interval: expected 0 without log.tensorboard, which shows them, found {}",
                 config.log.histogram_interval);
+  }
+}
+
+void settle(RunConfig& config) {
+  validate(config);
+  for (std::string& path : config.data.paths) path = std::filesystem::absolute(path).lexically_normal().string();
+}
+
+bool may_change(std::string_view path) {
+  constexpr std::array<std::string_view, 3> kSpeedOnly = {"train.threads", "train.recompute", "train.memory"};
+  return path.starts_with("diagnostics.") || std::find(kSpeedOnly.begin(), kSpeedOnly.end(), path) != kSpeedOnly.end();
+}
+
+void check_goes_on(const RunConfig& started, const RunConfig& config) {
+  for (const Field& field : fields()) {
+    const std::string before = value_text(field, started), now = value_text(field, config);
+    if (before == now || may_change(field.path())) continue;
+    throw Error("[config] {}: expected {}, as the run was started with, found {}", field.path(), before, now);
   }
 }
 

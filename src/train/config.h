@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "train/recompute.h"
@@ -117,8 +118,22 @@ void apply_toml_file(RunConfig& config, const std::filesystem::path& path);
 // is for messages; empty: --set.
 void apply_setting(RunConfig& config, std::string_view setting, std::string_view place = {});
 
+// The same for a value that is no text, as other languages have them; `path` is "table.name". A text alone may stand
+// for a list of one.
+using SettingValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
+void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view place);
+
 // What no single field can tell: width a multiple of heads, and so on. Error names both fields.
 void validate(const RunConfig& config);
+
+// validate(), and whole paths of the data, so that the run can be resumed from any folder.
+void settle(RunConfig& config);
+
+// Whether a run may go on with another value of this setting ("train.threads") than it was started with.
+bool may_change(std::string_view path);
+
+// Error, naming the first, when settings that may not change differ from those that a run was started with.
+void check_goes_on(const RunConfig& started, const RunConfig& config);
 
 // Every field with a comment that says what it is for and which values it may have. Reading it gives the same config.
 std::string to_toml(const RunConfig& config);

@@ -54,6 +54,9 @@ struct Field {
 // In the order in which they are printed; those of a table stand together.
 std::span<const Field> fields();
 
+// Its value as TOML.
+std::string value_text(const Field& field, const RunConfig& config);
+
 // "1 to 1000", "cosine, linear or constant"; empty for lists.
 std::string allowed_values(const Field& field);
 

@@ -139,6 +139,17 @@ std::string suggestion(std::string_view table, std::string_view name) {
               near.empty() ? "`quern train --print-config` lists them" : fmt::format("did you mean {}?", near));
 }
 
+// The field of "table.name".
+const Field& field_at(std::string_view path, const std::string& place) {
+  const size_t dot = std::min(path.find('.'), path.size());
+  const std::string_view table = path.substr(0, dot);
+  const std::string_view name = path.substr(std::min(dot + 1, path.size()));
+  const Field* field = find_field(table, name);
+  if (field == nullptr && name.empty()) unknown_name("", table, place);
+  if (field == nullptr) unknown_name(table, name, place);
+  return *field;
+}
+
 void apply_table(RunConfig& config, std::string_view name, const toml::table& table, const Source& source) {
   for (const auto& [key, node] : table) {
     const Field* field = find_field(name, key.str());
@@ -206,6 +217,17 @@ struct Printer {
   }
 };
 
+// A value of another language.
+toml::value<bool> as_node(bool value) { return toml::value<bool>(value); }
+toml::value<int64_t> as_node(int64_t value) { return toml::value<int64_t>(value); }
+toml::value<double> as_node(double value) { return toml::value<double>(value); }
+toml::value<std::string> as_node(const std::string& value) { return toml::value<std::string>(value); }
+toml::array as_node(const std::vector<std::string>& items) {
+  toml::array array;
+  for (const std::string& item : items) array.push_back(item);
+  return array;
+}
+
 // What stands after = in --set, as TOML: texts and lists of one may come without their marks.
 std::string as_toml_value(const Field& field, std::string_view value) {
   const bool text = std::holds_alternative<ChoiceField>(field.kind) || std::holds_alternative<TextField>(field.kind);
@@ -256,22 +278,27 @@ void apply_setting(RunConfig& config, std::string_view setting, std::string_view
   const std::string shown = place.empty() ? "--set " + in_quotes(setting) : std::string(place);
   const size_t equals = setting.find('=');
   if (equals == std::string_view::npos) throw Error("[config] {}: expected table.name=value, found no =", shown);
-  const std::string_view path = setting.substr(0, equals);
-  const size_t dot = std::min(path.find('.'), path.size());
-  const std::string_view table = path.substr(0, dot);
-  const std::string_view name = path.substr(std::min(dot + 1, path.size()));
-  const Field* field = find_field(table, name);
-  if (field == nullptr && name.empty()) unknown_name("", table, shown);
-  if (field == nullptr) unknown_name(table, name, shown);
-
+  const Field& field = field_at(setting.substr(0, equals), shown);
   const std::string_view value = setting.substr(equals + 1);
-  const toml::table parsed = parse_value(*field, value, shown);
+  const toml::table parsed = parse_value(field, value, shown);
   if (parsed.size() != 1) throw Error("[config] {}: expected one value, found more", shown);
-  set_field(config, *field, *parsed.get("value"), {shown, false});
+  set_field(config, field, *parsed.get("value"), {shown, false});
+}
+
+void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view place) {
+  const Field& field = field_at(path, std::string(place));
+  const auto set = [&](const auto& held) { set_field(config, field, as_node(held), {place, false}); };
+  const auto* text = std::get_if<std::string>(&value);
+  if (text != nullptr && std::holds_alternative<ListField>(field.kind)) return set(std::vector{*text});
+  std::visit(set, value);
+}
+
+std::string value_text(const Field& field, const RunConfig& config) {
+  RunConfig copy = config;  // the table reaches fields to change them
+  return std::visit(Printer{copy}, field.kind);
 }
 
 std::string to_toml(const RunConfig& config) {
-  RunConfig copy = config;  // the table reaches fields to change them
   std::string text = "# Everything that decides the result of a run. A setting that is left out has its default.\n";
   std::string_view table;
   for (const Field& field : fields()) {
@@ -279,7 +306,7 @@ std::string to_toml(const RunConfig& config) {
     table = field.table;
     const std::string allowed = allowed_values(field);
     text += fmt::format("# {}{}\n", field.doc, allowed.empty() ? "" : " (" + allowed + ")");
-    text += fmt::format("{} = {}\n", field.name, std::visit(Printer{copy}, field.kind));
+    text += fmt::format("{} = {}\n", field.name, value_text(field, config));
   }
   return text;
 }

@@ -284,6 +284,60 @@ TEST(Setting, SurvivesTwentyThousandDamagedOnes) {
   }
 }
 
+TEST(RunConfig, ValuesOfOtherLanguages) {
+  RunConfig config;
+  const auto apply = [&](std::string_view path, const SettingValue& value) { apply_value(config, path, value, "set"); };
+  apply("train.steps", int64_t{7});
+  apply("optimizer.rate", 0.5);
+  apply("optimizer.min_rate", int64_t{0});
+  apply("log.tensorboard", true);
+  apply("optimizer.schedule", "linear");
+  apply("train.memory", "512M");
+  apply("data.paths", std::vector<std::string>{"a\"b", "[c]"});
+  RunConfig expected;
+  expected.train.steps = 7;
+  expected.optimizer.rate = 0.5;
+  expected.optimizer.min_rate = 0;
+  expected.log.tensorboard = true;
+  expected.optimizer.schedule = Schedule::kLinear;
+  expected.train.memory = uint64_t{512} << 20;
+  expected.data.paths = {"a\"b", "[c]"};
+  EXPECT_EQ(config, expected);
+  apply("data.paths", "[d]");
+  EXPECT_EQ(config.data.paths, std::vector<std::string>{"[d]"});
+}
+
+TEST(RunConfig, BadValuesOfOtherLanguagesAreNamed) {
+  RunConfig config;
+  const auto refuses = [&](std::string_view path, const SettingValue& value) {
+    const std::string message = message_of([&] { apply_value(config, path, value, "set"); });
+    EXPECT_EQ(config, RunConfig{});
+    return message;
+  };
+  EXPECT_EQ(refuses("train.batch", int64_t{-1}),
+            "[config] set: train.batch: expected a whole number from 1 to 1000000, found -1");
+  EXPECT_EQ(refuses("train.batch", 2.5),
+            "[config] set: train.batch: expected a whole number from 1 to 1000000, found 2.5");
+  EXPECT_EQ(refuses("train.batch", true),
+            "[config] set: train.batch: expected a whole number from 1 to 1000000, found true");
+  EXPECT_EQ(refuses("train.stepz", int64_t{1}),
+            "[config] set: expected the name of a setting, found 'train.stepz'; did you mean train.steps?");
+  EXPECT_EQ(refuses("steps", int64_t{1}),
+            "[config] set: expected the name of a setting, found 'steps'; did you mean train.steps?");
+}
+
+TEST(RunConfig, ARunGoesOnWithOtherThreadsButNotWithOtherSteps) {
+  RunConfig started, config;
+  config.train.threads = 3;
+  config.train.recompute.kind = Recompute::Kind::kEveryLayer;
+  config.train.memory = 1 << 30;
+  config.diagnostics.policy = Policy::kSkip;
+  EXPECT_NO_THROW(check_goes_on(started, config));
+  config.train.steps = 7;
+  EXPECT_EQ(message_of([&] { check_goes_on(started, config); }),
+            "[config] train.steps: expected 1000, as the run was started with, found 7");
+}
+
 // toml++ takes for granted that a name follows the bracket; without checked_toml.h this ends the program or worse.
 TEST(RunConfig, BracketWithoutANameIsRefused) {
   for (const char* text : {"[=", "[ =]", "[[=]]", "[\n]", "[#]", "[.a]"}) EXPECT_THROW(parsed(text), Error) << text;
