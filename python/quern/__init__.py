@@ -4,9 +4,9 @@
 >>> logits = model.logits(model.encode("Once upon a time"))
 """
 
-from ._quern import Error, Model, TextStream, __version__, load
+from ._quern import Error, Model, Step, TextStream, TrainResult, __version__, load, preset, train
 
-__all__ = ["Error", "Model", "TextStream", "__version__", "load"]
+__all__ = ["Error", "Model", "Step", "TextStream", "TrainResult", "__version__", "load", "preset", "train"]
 
 for _name in __all__:  # so that people are told where to find them
     if _name != "__version__":

@@ -1,14 +1,24 @@
 #include "config.h"
 
+#include <fmt/format.h>
 #include <pybind11/stl.h>
 
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "core/error.h"
+#include "core/text.h"
 #include "train/config_fields.h"
 
 namespace quern::python {
 namespace {
+
+constexpr const char* kPresetDoc = R"(The settings of a preset (tiny, small or gpt2), which train() takes as `config`.
+
+>>> config = quern.preset("tiny")
+>>> config["model"]["layers"], config["train"]["steps"]
+(4, 1000))";
 
 // A field's value.
 struct Getter {
@@ -22,6 +32,47 @@ struct Getter {
   py::object operator()(const train::ListField& field) const { return py::cast(field.of(config)); }
 };
 
+// A path is its text.
+std::string text_of(py::handle object) {
+  const auto path = py::reinterpret_steal<py::object>(PyOS_FSPath(object.ptr()));
+  if (!path) throw py::error_already_set();
+  return path.cast<std::string>();
+}
+
+bool is_text(py::handle object) { return py::isinstance<py::str>(object) || py::hasattr(object, "__fspath__"); }
+
+// Numbers of NumPy are numbers too: they have __index__ or __float__.
+train::SettingValue value_of(py::handle object, std::string_view place, const std::string& path) {
+  if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
+  if (is_text(object)) return text_of(object);
+  if (PyIndex_Check(object.ptr()) != 0) return py::cast<int64_t>(py::int_(py::reinterpret_borrow<py::object>(object)));
+  if (py::hasattr(object, "__float__")) return py::float_(py::reinterpret_borrow<py::object>(object)).cast<double>();
+  if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
+    std::vector<std::string> items;
+    for (const py::handle item : object) items.push_back(text_of(item));
+    return items;
+  }
+  throw Error("[config] {}: {}: expected a number, a text, True, False or a list, found {}", place, in_quotes(path),
+              py::str(py::type::of(object).attr("__name__")).cast<std::string>());
+}
+
+std::string key_of(py::handle key, std::string_view place) {
+  if (py::isinstance<py::str>(key)) return key.cast<std::string>();
+  throw Error("[config] {}: expected names of settings, found {}", place, py::repr(key).cast<std::string>());
+}
+
+void apply_table(train::RunConfig& config, const py::dict& settings, std::string_view place,
+                 const std::string& prefix) {
+  for (const auto& [key, value] : settings) {
+    const std::string path = prefix + key_of(key, place);
+    if (py::isinstance<py::dict>(value) && prefix.empty()) {
+      apply_table(config, value.cast<py::dict>(), place, path + ".");
+    } else {
+      train::apply_value(config, path, value_of(value, place, path), place);
+    }
+  }
+}
+
 }  // namespace
 
 py::dict to_dict(const train::RunConfig& config) {
@@ -33,6 +84,15 @@ py::dict to_dict(const train::RunConfig& config) {
     tables[table][py::str(std::string(field.name))] = std::visit(Getter{copy}, field.kind);
   }
   return tables;
+}
+
+void apply_dict(train::RunConfig& config, const py::dict& settings, std::string_view place) {
+  apply_table(config, settings, place, "");
+}
+
+void bind_config(py::module_& module) {
+  module.def(
+      "preset", [](const std::string& name) { return to_dict(train::preset(name)); }, kPresetDoc, py::arg("name"));
 }
 
 }  // namespace quern::python

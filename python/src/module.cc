@@ -45,4 +45,5 @@ PYBIND11_MODULE(_quern, module) {
   module.attr("__version__") = QUERN_VERSION;
   quern::python::register_errors(module);
   quern::python::bind_model(module);
+  quern::python::bind_train(module);
 }

@@ -9,5 +9,6 @@ namespace quern::python {
 namespace py = pybind11;
 
 void bind_model(py::module_& module);  // load(), Model, TextStream
+void bind_train(py::module_& module);  // train(), preset(), Step, TrainResult
 
 }  // namespace quern::python

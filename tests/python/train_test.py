@@ -1,0 +1,215 @@
+"""quern.train(), beside the program."""
+
+import json
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import quern
+from conftest import SMALL, program, program_json, train_by_program
+
+TEXT = "".join(f"A line of text with the number {i * i}.\n" for i in range(400))
+
+
+def train(out, steps=12, **options):
+    return quern.train(out=out, set={**SMALL, **options.pop("set", {})}, steps=steps, **options)
+
+
+def lines(run):
+    """metrics.jsonl without what time decides."""
+    timed = ("tokens_per_s", "elapsed", "memory")
+    entries = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [{key: value for key, value in entry.items() if key not in timed} for entry in entries]
+
+
+def refuses(call, says):
+    with pytest.raises(quern.Error) as caught:
+        call()
+    assert str(caught.value) == says
+
+
+def test_the_result_is_that_of_the_program(folder):
+    (folder / "text.txt").write_text(TEXT)
+    train_by_program(folder / "program", folder / "text.txt", "--steps", "12", "--threads", "1")
+    result = train(folder / "python", data=folder / "text.txt", threads=2)
+    info = program_json("info", "--run", folder / "program")
+    assert result.weights_hash == info["weights_hash"]
+    assert result.validation_loss == info["val_loss"]
+    assert (result.step, result.finished, result.path) == (12, True, folder / "python")
+    assert lines(folder / "python") == lines(folder / "program")
+    assert repr(result) == (f"<quern.TrainResult {folder / 'python'}: finished after step 12, loss {result.loss:.4f}, "
+                            f"validation loss {result.validation_loss:.4f}>")
+    assert quern.load(result.path).weights_hash == result.weights_hash
+    assert "step" in program("report", "--run", result.path)
+
+
+def test_the_callback_is_told_about_every_step(folder):
+    steps = []
+    result = train(folder / "run", on_step=steps.append, set={"train.validation_interval": 5})
+    assert [step.step for step in steps] == list(range(1, 13))
+    assert {step.step for step in steps if step.validation_loss is not None} == {5, 10, 12}
+    assert steps[-1].validation_loss == result.validation_loss
+    assert steps[-1].loss == result.loss < steps[0].loss
+    assert steps[0].learning_rate < steps[1].learning_rate
+    for step in steps:
+        assert step.steps == 12 and step.tokens == 8 * 32
+        assert step.gradient_norm > 0 and step.seconds > 0 and not step.skipped
+        assert step.tokens_per_s == pytest.approx(step.tokens / step.seconds)
+    assert repr(steps[6]).startswith(f"<quern.Step 7 of 12: loss {steps[6].loss:.4f}, ")
+    logged = {entry["step"]: entry for entry in lines(folder / "run") if "loss" in entry}
+    assert logged[10]["loss"] == steps[9].loss
+    assert logged[10]["rate"] == steps[9].learning_rate
+
+
+def test_false_stops_and_resume_gives_the_result_of_one_go(folder):
+    whole = train(folder / "whole")
+    stopped = train(folder / "parts", on_step=lambda step: step.step < 5)
+    assert (stopped.step, stopped.finished, stopped.validation_loss) == (5, False, None)
+    assert quern.load(folder / "parts").step == 5
+    steps = []
+    resumed = quern.train(out=folder / "parts", resume=True, on_step=lambda step: steps.append(step.step))
+    assert steps == list(range(6, 13))
+    assert (resumed.finished, resumed.weights_hash) == (True, whole.weights_hash)
+
+
+def test_only_false_stops(folder):
+    returned = iter([None, 0, "", True, np.float32(0)])
+    assert train(folder / "run", steps=5, on_step=lambda step: next(returned)).finished
+
+
+def test_the_same_call_again_resumes(folder):
+    def call(**options):
+        return train(folder / "run", preset="tiny", data=None, resume="on_step" not in options, **options)
+
+    call(on_step=lambda step: step.step < 3)
+    assert call().finished
+    again = call()  # nothing is left to do
+    assert (again.step, again.finished) == (12, True)
+
+
+def test_an_exception_in_the_callback_is_raised_after_saving(folder):
+    class Own(Exception):
+        pass
+
+    def callback(step):
+        if step.step == 4:
+            raise Own("enough")
+
+    with pytest.raises(Own, match="enough"):
+        train(folder / "run", on_step=callback)
+    assert quern.load(folder / "run").step == 4
+    assert train(folder / "run", resume=True).finished
+
+
+@pytest.mark.parametrize("callback", [None, lambda step: None])
+def test_an_interrupt_saves_and_raises(folder, callback):
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        train(folder / "run", steps=1_000_000, on_step=callback)
+    done = quern.load(folder / "run").step
+    assert 0 < done < 1_000_000
+    stopped = quern.train(out=folder / "run", resume=True, on_step=lambda step: False)
+    assert stopped.step == done + 1
+
+
+def test_python_goes_on_while_it_trains(folder):
+    counts, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            counts[0] += 1
+            done.wait(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    train(folder / "run", steps=100)
+    done.set()
+    thread.join()
+    assert counts[0] > 5
+
+
+def test_a_model_can_be_used_while_it_is_trained(folder):
+    texts = []
+
+    def callback(step):
+        if step.step in (4, 8):
+            texts.append(quern.load(folder / "run").generate("Once", tokens=10))
+
+    train(folder / "run", on_step=callback, set={"checkpoint.interval": 4})
+    assert len(texts) == 2 and all(len(text) == 10 for text in texts)
+
+
+def test_settings_in_every_form(folder):
+    config = quern.preset("small")
+    assert config["model"]["width"] == 384
+    (folder / "my.toml").write_text("[model]\nlayers = 2\n[train]\nseed = 3\n")
+    (folder / "a.txt").write_text(TEXT)
+    (folder / "b.txt").write_text(TEXT)
+    run = quern.train([str(folder / "a.txt"), folder / "b.txt"], out=folder / "run", preset="tiny",
+                      config=folder / "my.toml", steps=np.int64(2), threads=2,
+                      set={**SMALL, "model": {"layers": np.int32(1)}, "optimizer.rate": np.float32(0.5),
+                           "checkpoint.keep_best": False, "train.precision": "bf16"})
+    config = quern.load(run.path).config
+    assert config["data"]["paths"] == [str(folder / "a.txt"), str(folder / "b.txt")]
+    assert (config["model"]["layers"], config["train"]["seed"], config["train"]["threads"]) == (1, 3, 2)
+    assert (config["optimizer"]["rate"], config["checkpoint"]["keep_best"]) == (0.5, False)
+    again = quern.train(out=folder / "again", config=config)
+    assert again.weights_hash == run.weights_hash
+
+
+def test_bad_settings_are_named_and_nothing_is_written(folder):
+    out = folder / "run"
+    for options, says in [
+            ({"set": {"train.stepz": 3}},
+             "[config] set: expected the name of a setting, found 'train.stepz'; did you mean train.steps?"),
+            ({"config": {"modle": {"layers": 3}}},
+             "[config] config: expected the name of a setting, found 'modle.layers'; did you mean model.layers?"),
+            ({"set": {"train.batch": "x"}},
+             "[config] set: train.batch: expected a whole number from 1 to 1000000, found 'x'"),
+            ({"set": {"train.batch": None}},
+             "[config] set: 'train.batch': expected a number, a text, True, False or a list, found NoneType"),
+            ({"set": {3: 4}}, "[config] set: expected names of settings, found 3"),
+            ({"steps": -1}, "[config] steps: train.steps: expected a whole number from 0 to 1000000000, found -1"),
+            ({"threads": 65}, "threads: expected 1 to 64, found 65"),
+            ({"preset": "huge"}, "[config] preset: expected tiny, small or gpt2, found 'huge'"),
+            ({"set": {"model.width": 33}},
+             "[config] model.width: expected a multiple of model.heads, which is 4, found 33"),
+            ({"data": folder / "none.txt"}, f"[data] {folder / 'none.txt'}: expected a file or folder, found nothing"),
+            ({"resume": True}, f"[run] {out}: expected a run with a config.toml, found none")]:
+        refuses(lambda: quern.train(out=out, **options), says)
+        assert not out.exists()
+    with pytest.raises(ValueError, match="none.toml"):
+        quern.train(out=out, config=folder / "none.toml")
+    with pytest.raises(TypeError):
+        quern.train()
+    assert not out.exists()
+
+
+def test_a_run_is_neither_overwritten_nor_changed(folder):
+    train(folder / "run", steps=2)
+    with pytest.raises(ValueError, match="holds a run already"):
+        train(folder / "run", steps=2)
+    refuses(lambda: train(folder / "run", steps=3, resume=True),
+            "[config] train.steps: expected 2, as the run was started with, found 3")
+
+
+def test_an_incident_is_an_error(folder):
+    # One sequence of step 202 is unlike all others.
+    text = bytearray(ord("a") + i % 26 for i in range(30_000))
+    bad = (201 * 4 + 3) * 16
+    text[bad + 1:bad + 16] = (ord("a") + i * 7 % 25 for i in range(15))
+    (folder / "text.txt").write_bytes(text)
+    settings = {"model.context": 16, "train.batch": 4, "data.sampling": "stream", "data.validation_fraction": 0,
+                "optimizer.rate": 0.01, "diagnostics.spike_z": 4}
+    with pytest.raises(ValueError, match="step 202: the loss is .* deviations"):
+        train(folder / "run", steps=205, data=folder / "text.txt", set=settings)
+    assert quern.load(folder / "run").step == 201
+    skipped = []
+    result = train(folder / "run", steps=205, data=folder / "text.txt", resume=True,
+                   set={**settings, "diagnostics.policy": "skip"},
+                   on_step=lambda step: skipped.append(step.step) if step.skipped else None)
+    assert result.finished and skipped == [202]
