@@ -1,0 +1,84 @@
+// A replay buffer: rows of samples in private memory, in shared memory or in a file, for threads and processes that add
+// and sample at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "replay/rate_limiter.h"
+#include "replay/ring.h"
+#include "replay/schema.h"
+#include "replay/sum_tree.h"
+
+namespace quern::replay {
+
+// Where the rows lie.
+struct Place {
+  enum class Kind { kPrivate, kShared, kFile };
+  Kind kind = Kind::kPrivate;
+  std::string name;  // kShared: like "actors"; kFile: a path
+
+  static Place in_private() { return {}; }
+  static Place in_shared(std::string name) { return {Kind::kShared, std::move(name)}; }
+  static Place in_file(std::string path) { return {Kind::kFile, std::move(path)}; }
+};
+
+struct BufferOptions {
+  uint64_t capacity = 0;     // rows
+  bool prioritised = false;  // keeps a priority for every row
+  double alpha = 0.6;        // of priorities: a row is drawn in proportion to priority ^ alpha
+  RateLimit limit;
+  bool prefault = true;  // touch all memory when made, so that no add pays for a page; private memory uses huge pages
+};
+
+// Destroying it unmaps; shared memory and files stay until removed. Any thread may add, read and sample.
+class ReplayBuffer {
+ public:
+  // A new buffer. Error when something of that name exists, when the capacity is 0, or when there is not enough memory.
+  static ReplayBuffer create(Schema schema, const BufferOptions& options, const Place& place = {});
+
+  // One that another process created, or that lies in a file; schema and options are those it was made with. Waits up
+  // to `patience` seconds for it to appear and to be complete. Error: no such thing, another version, not a buffer,
+  // damaged.
+  static ReplayBuffer attach(const Place& place, double patience = 0);
+
+  // Removes the name (the memory lives on while somebody has it mapped). False if there was none.
+  static bool remove(const Place& place);
+
+  const Schema& schema() const noexcept;
+  const BufferOptions& options() const noexcept;
+  uint64_t capacity() const noexcept;
+  uint64_t size() const noexcept;         // min(total_added(), capacity())
+  uint64_t total_added() const noexcept;  // rows, by everyone
+
+  // Adds `rows` rows straight from the caller's arrays: columns[c] points to rows * value_bytes() of column c.
+  // Priorities (one a row) only in a prioritised buffer; without them new rows get the highest so far. All values are
+  // checked before anything is written (Error names column and row). Returns the id of the last row. No lock, no
+  // allocation.
+  uint64_t add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities = {});
+
+  // Copies row `id` into the caller's arrays (one row of each column; a null pointer leaves that column out). False if
+  // it is not there any more.
+  bool read(uint64_t id, std::span<std::byte* const> columns) const;
+
+  // New priorities for rows; those that were overwritten meanwhile are left out. Returns how many were set.
+  size_t update_priorities(std::span<const uint64_t> ids, std::span<const float> priorities);
+
+  // For samplers and snapshots.
+  Ring& ring() const noexcept;
+  SumTree* tree() const noexcept;  // null unless prioritised
+  RateLimiter& limiter() const noexcept;
+  std::byte* stored(size_t column, uint64_t slot) const noexcept;
+
+ private:
+  struct Parts;
+  explicit ReplayBuffer(std::unique_ptr<Parts> parts) noexcept;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace quern::replay

@@ -1,0 +1,66 @@
+// What a row of a replay buffer consists of: named columns of numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quern::replay {
+
+// Named as NumPy names them: "bool", "int8", ..., "float16", "float32", "float64".
+enum class DType : uint8_t { kBool, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kF16, kF32, kF64 };
+
+size_t size_of(DType dtype) noexcept;
+std::string_view name_of(DType dtype) noexcept;
+DType dtype_named(std::string_view name);  // Error that lists the names
+
+// How a column lies in the buffer; callers always give and get values of its dtype.
+enum class Encoding : uint8_t {
+  kRaw,     // as given
+  kBits,    // a bit an element, for planes of zeros and ones: any other value is refused
+  kSparse,  // index and value of the elements that are not zero, at most Column::most of them: more are refused
+};
+
+struct Column {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<size_t> shape;  // of one row; empty for a scalar
+  Encoding encoding = Encoding::kRaw;
+  size_t most = 0;  // of kSparse: elements of a row that may differ from zero
+
+  size_t elements() const noexcept;      // of one row
+  size_t value_bytes() const noexcept;   // of one row, as callers give and get it
+  size_t stored_bytes() const noexcept;  // of one row, in the buffer
+
+  bool operator==(const Column&) const = default;
+};
+
+// One to 64 columns. Immutable.
+class Schema {
+ public:
+  // Error naming the column: names twice or empty or longer than 255 bytes, a shape with a zero or of more than 2^32
+  // elements, kSparse without `most` or with more than elements().
+  explicit Schema(std::vector<Column> columns);
+
+  const std::vector<Column>& columns() const noexcept { return columns_; }
+  size_t index_of(std::string_view name) const;  // Error that lists the columns
+  size_t value_bytes() const noexcept;           // of a row, over all columns
+  size_t stored_bytes() const noexcept;
+
+  // The schema as one line of JSON, and back; equal schemas give equal texts. It is what the header of a shared buffer
+  // and of a snapshot holds.
+  std::string text() const;
+  static Schema from_text(std::string_view text);
+
+  // Error naming the first column that differs, with what was expected (this) and found. `place` starts the message.
+  void expect_same(const Schema& found, std::string_view place) const;
+
+  bool operator==(const Schema&) const = default;
+
+ private:
+  std::vector<Column> columns_;
+};
+
+}  // namespace quern::replay
