@@ -1,20 +1,47 @@
 // Weights of the slots of a buffer, and drawing a slot in proportion to them.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace quern::replay {
 
 // A tree with eight children a node, so that the children of a node are one cache line; 64-bit integers, so that a sum
-// does not depend on the order in which it was made, and never drifts. Every node is the sum of its children: whoever
-// changes a child stores the new sum in its parent, reads the children again, and repeats if they changed meanwhile. So
-// a stale store is always followed by another look of the one who made it, and when all are done every sum is right. A
-// process killed in between leaves a sum that is off by one change; find() notices the difference on its way down and
-// mends it. Any thread, any process; no lock, no allocation. O(log8 slots) each.
+// does not depend on the order in which it was made, and never drifts. Any thread, any process; no lock, no allocation.
+// O(log8 slots) each: 6 levels of sums for 100,000 slots.
+//
+// Every node is the sum of its children once nobody is at work. Whoever changes a child does, for its parent P:
+//
+//   1. s = the sum of the children     2. P = s     3. r = the sum of the children; if r differs from s: s = r, go to 2
+//
+// and then the same for the parent of P, up to the root. All loads and stores are seq_cst, so they lie in one order
+// that everyone agrees on. Let W be the last store into P, of the value s, by X. X read the children after W and found
+// the sum s again, else it would have stored once more. Suppose that some child was changed after X read it in that
+// last look. Whoever changed it stored into P after that (step 2 comes at least once after every change of a child),
+// which is after W: but W is the last. So no child changed after X read it, the values that X read are the final ones,
+// and P is their sum. The argument does not ask how the children came by their values, so it holds level by level, from
+// the leaves up. It needs the order of W before the later look of the same thread, which release and acquire do not
+// give: that is why everything is seq_cst (on x86 an xchg for a store, a plain mov for a load). It ends: step 3 repeats
+// only when a child changed, leaves change once a set(), and each level only as often as that below makes it.
+//
+// A process that is killed between a child and its parent leaves one path with a sum that is off by its last change.
+// find() compares on its way down, and repairs from the first node that is not the sum of its children to the root;
+// set() of a slot repairs the path of that slot. (A stale sum of 0 hides the slots below it from find() until one of
+// them is set again.)
+//
+// No sum overflows, not even one that mixes old and new children: every value of a node is a sum of at most
+// 8^level weights, of which weight_of() makes none larger than 2^64 / slots.
 class SumTree {
  public:
+  static constexpr uint64_t kChildren = 8;
+
+  struct Found {
+    uint64_t slot = 0;
+    uint64_t weight = 0;  // of the slot, when it was found; 0: the point fell nowhere
+  };
+
   // Words that the memory must have, all zero at first; aligned to a cache line.
   static uint64_t words(uint64_t slots) noexcept;
   SumTree(std::atomic<uint64_t>* memory, uint64_t slots) noexcept;
@@ -23,14 +50,32 @@ class SumTree {
   uint64_t get(uint64_t slot) const noexcept;
   uint64_t total() const noexcept;
 
-  // The slot in which `point`, below total(), falls when the weights lie one after another; or, while others change
-  // weights, some slot or `slots` (then draw again).
-  uint64_t find(uint64_t point) noexcept;
+  // The slot in which `point`, below total(), falls when the weights lie one after another, and its weight. While
+  // others change weights it is some slot whose weight was not 0, or none: then draw again.
+  Found find(uint64_t point) noexcept;
+
+ private:
+  static constexpr size_t kMostLevels = 23;  // 8^22 slots are more than 64 bits count
+
+  struct Family {
+    std::array<uint64_t, kChildren> weights;
+    uint64_t sum;
+  };
+
+  std::atomic<uint64_t>& node(size_t level, uint64_t index) const noexcept { return memory_[start_[level] + index]; }
+  Family children_of(size_t level, uint64_t index) const noexcept;
+  void settle(size_t level, uint64_t index) noexcept;
+  void settle_up(size_t level, uint64_t index) noexcept;
+
+  std::atomic<uint64_t>* memory_;
+  uint64_t slots_;
+  std::array<uint64_t, kMostLevels> start_{};  // of each level in the memory, in words; level 0 are the leaves
+  size_t top_ = 0;                             // the level of the root
 };
 
 // A priority as a weight: priority ^ alpha in units of 2^-24, at least one unit if the priority is above 0, 0 for 0.
 // Error when it is negative, not finite, or so large that `slots` such weights would overflow the sum; the message says
-// the largest that is possible.
+// the largest that is possible. alpha is finite and not negative.
 uint64_t weight_of(double priority, double alpha, uint64_t slots);
 
 }  // namespace quern::replay

@@ -1,0 +1,110 @@
+#include "replay/sum_tree.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "core/cache_line.h"
+#include "core/error.h"
+
+namespace quern::replay {
+namespace {
+
+constexpr auto kOrder = std::memory_order_seq_cst;  // see the proof in the header
+constexpr double kUnitsPerOne = 1 << 24;
+
+static_assert(sizeof(std::atomic<uint64_t>) * SumTree::kChildren == kCacheLine);
+static_assert(std::atomic<uint64_t>::is_always_lock_free);  // else it would not work between processes
+
+uint64_t parents_of(uint64_t nodes) { return nodes / SumTree::kChildren + (nodes % SumTree::kChildren != 0 ? 1 : 0); }
+
+}  // namespace
+
+uint64_t SumTree::words(uint64_t slots) noexcept {
+  uint64_t sum = kChildren;  // the root has a line of its own
+  for (uint64_t nodes = slots; nodes > 1; nodes = parents_of(nodes)) sum += kChildren * parents_of(nodes);
+  return sum;
+}
+
+SumTree::SumTree(std::atomic<uint64_t>* memory, uint64_t slots) noexcept : memory_(memory), slots_(slots) {
+  assert(slots >= 1 && reinterpret_cast<uintptr_t>(memory) % kCacheLine == 0);
+  for (uint64_t nodes = slots; nodes > 1; nodes = parents_of(nodes), ++top_) {
+    start_[top_ + 1] = start_[top_] + kChildren * parents_of(nodes);  // levels end with a full line, of zeros
+  }
+}
+
+void SumTree::set(uint64_t slot, uint64_t weight) noexcept {
+  assert(slot < slots_);
+  node(0, slot).store(weight, kOrder);
+  settle_up(1, slot / kChildren);
+}
+
+uint64_t SumTree::get(uint64_t slot) const noexcept {
+  assert(slot < slots_);
+  return node(0, slot).load(kOrder);
+}
+
+uint64_t SumTree::total() const noexcept { return node(top_, 0).load(kOrder); }
+
+SumTree::Found SumTree::find(uint64_t point) noexcept {
+  uint64_t index = 0;
+  uint64_t weight = total();
+  for (size_t level = top_; level > 0; --level) {
+    const Family family = children_of(level, index);
+    // The node itself and not `weight`: that was read before the children, which may rightly have changed since.
+    if (family.sum != node(level, index).load(kOrder)) settle_up(level, index);
+    if (point >= family.sum) return {};
+    size_t child = 0;
+    for (; point >= family.weights[child]; ++child) point -= family.weights[child];
+    index = kChildren * index + child;
+    weight = family.weights[child];
+  }
+  if (point >= weight) return {};
+  return {.slot = index, .weight = weight};
+}
+
+// Children of a node that is not a leaf, each read once.
+SumTree::Family SumTree::children_of(size_t level, uint64_t index) const noexcept {
+  Family family{};
+  const std::atomic<uint64_t>* first = &node(level - 1, kChildren * index);
+  for (size_t c = 0; c < kChildren; ++c) {
+    family.weights[c] = first[c].load(kOrder);
+    family.sum += family.weights[c];
+  }
+  return family;
+}
+
+// Steps 1 to 3 of the header for one node.
+void SumTree::settle(size_t level, uint64_t index) noexcept {
+  uint64_t sum = children_of(level, index).sum;
+  for (;;) {
+    node(level, index).store(sum, kOrder);
+    const uint64_t again = children_of(level, index).sum;
+    if (again == sum) return;
+    sum = again;
+  }
+}
+
+void SumTree::settle_up(size_t level, uint64_t index) noexcept {
+  for (; level <= top_; ++level, index /= kChildren) settle(level, index);
+}
+
+uint64_t weight_of(double priority, double alpha, uint64_t slots) {
+  assert(alpha >= 0 && std::isfinite(alpha) && slots >= 1);
+  if (!std::isfinite(priority) || priority < 0) {
+    throw Error("[replay] priority: expected a finite number, 0 or more, found {}", priority);
+  }
+  if (priority == 0) return 0;
+  // Below the limit as a double means at most the limit as an integer, whichever way the conversion rounds: there is no
+  // double between the two.
+  const auto limit = static_cast<double>(std::numeric_limits<uint64_t>::max() / slots);
+  const double units = std::nearbyint(std::pow(priority, alpha) * kUnitsPerOne);
+  if (!(units < limit)) {
+    throw Error("[replay] priority: expected at most {:.6g} in a buffer of {} rows with alpha {}, found {}",
+                std::pow(limit / kUnitsPerOne, 1 / alpha), slots, alpha, priority);
+  }
+  return std::max<uint64_t>(1, static_cast<uint64_t>(units));
+}
+
+}  // namespace quern::replay
