@@ -7,26 +7,60 @@
 
 namespace quern::replay {
 
-// Nobody samples before `minimum` rows were added. After that every row may be sampled `samples_per_insert` times on
-// average: with d = inserts * samples_per_insert - samples, adding waits while it would raise d above +`slack` beyond
-// minimum * samples_per_insert, and sampling waits while it would lower d below ... - `slack` (as in Reverb's
-// SampleToInsertRatio).
+// Nobody samples before `minimum` rows are in the buffer; rows that are admitted before that are free. From then on
+//
+//   balance = samples_per_insert * (rows admitted to be added) - (rows admitted to be sampled)
+//
+//   adding waits    while balance > +slack
+//   sampling waits  while balance < -slack
+//
+// so every row is sampled `samples_per_insert` times on average. This is SampleToInsertRatio of Reverb with
+// error_buffer = slack, where its offset of minimum * samples_per_insert stands for the rows that are free here, and
+// with one difference: Reverb admits single rows and looks whether one more stays within the buffer, here a call is for
+// a batch and looks where the balance is now. So the balance stays within
+//
+//   -slack - (rows of a sample)  ...  +slack + samples_per_insert * (rows of an add)
+//
+// and no batch can be too large for the slack: the balance cannot be above +slack and below -slack at once, so one side
+// always goes on, whatever the numbers. (Asking for the balance after the call, both sides wait for ever when
+// 2 * slack < rows of a sample + samples_per_insert * rows of an add.)
 struct RateLimit {
-  double samples_per_insert = 0;  // 0: adding never waits
-  uint64_t minimum = 1;           // rows added before the first sample
-  double slack = 0;               // in samples; at least one batch of either side, else both could wait for ever
+  double samples_per_insert = 0;  // 0: adding never waits, sampling only for the minimum
+  uint64_t minimum = 1;           // rows in the buffer before the first sample
+  double slack = 0;               // in samples
+
+  bool operator==(const RateLimit&) const = default;
 };
 
+// Error unless samples_per_insert and slack are finite and not negative and the minimum is from 1 to `capacity`.
+void check_rate_limit(const RateLimit& limit, uint64_t capacity);
+
 // Two counters in the memory of the buffer, each raised by compare-and-swap, so that no two callers use up the same
-// room. Waiting is looking again after a sleep that grows from 20 us to 1 ms: nobody has to wake anyone, so that a
-// killed process leaves nobody asleep.
+// room. The one of the other side may be behind when it is read; counters only grow, so the caller waits a little
+// longer then, and never goes too far. Waiting is looking again after a sleep that grows from 20 us to 1 ms: nobody has
+// to wake anyone, so that a killed process leaves nobody asleep; what it was admitted for and did not do stays counted.
+// Any thread, any process; no lock.
 class RateLimiter {
  public:
-  RateLimiter(const RateLimit& limit, Counter* inserts, Counter* samples) noexcept;
+  // `published` counts the rows that became whole, ever; the limit passes check_rate_limit.
+  RateLimiter(const RateLimit& limit, const Counter* published, Counter* inserts, Counter* samples) noexcept;
 
   // True and counted, or false after `timeout` seconds (0: at once; negative: wait for ever).
   bool admit_inserts(uint64_t rows, double timeout) noexcept;
   bool admit_samples(uint64_t rows, double timeout) noexcept;
+
+  double balance() const noexcept;
+
+ private:
+  bool try_inserts(uint64_t rows) noexcept;
+  bool try_samples(uint64_t rows) noexcept;
+  bool filled() const noexcept;
+  double balance(uint64_t inserts, uint64_t samples) const noexcept;
+
+  RateLimit limit_;
+  const Counter* published_;
+  Counter* inserts_;  // admitted once the minimum was there
+  Counter* samples_;
 };
 
 }  // namespace quern::replay
