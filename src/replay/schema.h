@@ -23,6 +23,9 @@ enum class Encoding : uint8_t {
   kSparse,  // index and value of the elements that are not zero, at most Column::most of them: more are refused
 };
 
+std::string_view name_of(Encoding encoding) noexcept;  // "raw", "bits", "sparse"
+Encoding encoding_named(std::string_view name);        // Error that lists the names
+
 struct Column {
   std::string name;
   DType dtype = DType::kF32;
@@ -33,15 +36,21 @@ struct Column {
   size_t elements() const noexcept;      // of one row
   size_t value_bytes() const noexcept;   // of one row, as callers give and get it
   size_t stored_bytes() const noexcept;  // of one row, in the buffer
+  std::string description() const;       // for messages: "float32 (8, 8, 119)", "uint8 (3,) as bits"
 
   bool operator==(const Column&) const = default;
 };
 
+inline constexpr size_t kMostColumns = 64;
+inline constexpr size_t kMostDimensions = 32;  // as in NumPy
+inline constexpr size_t kLongestName = 255;
+inline constexpr size_t kLongestSchemaText = 1 << 18;  // 64 x (255 bytes as \u00XX + 32 extents of 10 digits) fit
+
 // One to 64 columns. Immutable.
 class Schema {
  public:
-  // Error naming the column: names twice or empty or longer than 255 bytes, a shape with a zero or of more than 2^32
-  // elements, kSparse without `most` or with more than elements().
+  // Error naming the column: names twice, empty, longer than 255 bytes or not UTF-8; a shape with a zero, of more than
+  // 32 dimensions or of more than 2^32 elements; kSparse without `most` or with more than elements().
   explicit Schema(std::vector<Column> columns);
 
   const std::vector<Column>& columns() const noexcept { return columns_; }
