@@ -5,25 +5,24 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "core/cache_line.h"
-#include "replay/schema.h"
+#include "replay/row_copy.h"
+#include "replay/slot_word.h"
+#include "replay/writers.h"
 
 namespace quern::replay {
 
 // Rows have ids 0, 1, 2, ... in the order in which they were reserved; row `id` lies in slot id % capacity. Every slot
-// has a word that tells what lies in it, and which alone decides who may write:
-//
-//   0                                   nothing yet
-//   (id + 1) << 1                       row `id`, whole
-//   (id + 1) << 1 | 1 | writer << 48    row `id` is being written by the process `writer`
+// has a word that tells what lies in it (slot_word.h), and which alone decides who may write.
 //
 // Write: id = reserved.fetch_add(n); for each row, the word goes by compare-and-swap from an older row's (or 0) to
 // "being written by us", the bytes are copied, the word becomes "whole" by a release store.
 //   - The word holds a newer row already: ours would have been overwritten by now. Nothing to do.
 //   - The word says that an older row is still being written (its writer is a whole lap behind, or was killed): nobody
-//     waits. If that process is dead the slot is taken over; else our row goes to a new id, reserved for it.
+//     waits. If that process is dead the slot is taken over; else our row goes to a new id, reserved for it. Each
+//     thread holds one slot at a time, so a ring with more slots than writing threads always has a free one among the
+//     next.
 // Read: load the word (acquire), copy, fence, load it again: the same whole row both times means that no byte of the
 // copy is of another row.
 //
@@ -34,6 +33,7 @@ namespace quern::replay {
 struct alignas(kCacheLine) Counter {
   std::atomic<uint64_t> value{0};
 };
+static_assert(sizeof(Counter) == kCacheLine && std::atomic<uint64_t>::is_always_lock_free);
 
 struct Window {
   uint64_t begin = 0;  // ids begin ... end - 1 may be readable
@@ -43,8 +43,8 @@ struct Window {
 
 inline constexpr uint64_t kNoRow = ~uint64_t{0};
 
-// The protocol alone: it knows slots and words, its callers copy the bytes. Any thread, any process; no lock, no
-// allocation. The memory is the caller's and outlives this.
+// The protocol alone: it knows slots and words, its callers copy the bytes (with row_copy.h). Any thread, any process;
+// no lock, no allocation. The memory is the caller's and outlives this.
 class Ring {
  public:
   // What of the memory the ring works on; zeros make an empty ring.
@@ -54,24 +54,71 @@ class Ring {
     std::atomic<uint64_t>* words = nullptr;  // `capacity` of them
   };
 
-  uint64_t capacity() const noexcept;
-  uint64_t published() const noexcept;  // rows that became whole, ever
-  Window window() const noexcept;
+  // `writers` says who writes and who is still alive; null where all are threads of one process.
+  Ring(const Parts& parts, uint64_t capacity, Writers* writers = nullptr) noexcept
+      : parts_(parts), capacity_(capacity), writers_(writers) {}
 
-  uint64_t reserve(uint64_t rows) noexcept;  // the first of that many new ids
+  uint64_t capacity() const noexcept { return capacity_; }
+
+  // Rows that were written, ever; with those that were a lap late and so overwritten before they were there.
+  uint64_t published() const noexcept { return parts_.published->value.load(std::memory_order_acquire); }
+
+  Window window() const noexcept {
+    const uint64_t end = parts_.reserved->value.load(std::memory_order_acquire);
+    return {end > capacity_ ? end - capacity_ : 0, end};
+  }
+
+  // The first of that many new ids. Error when this process cannot be told from others yet (see Writers) and no more
+  // processes can be.
+  uint64_t reserve(uint64_t rows) {
+    if (writers_ != nullptr) writers_->me();
+    return parts_.reserved->value.fetch_add(rows, std::memory_order_relaxed);  // the words order everything
+  }
 
   // Makes copy(slot) write the row, and the row whole. Returns the id under which it lies there: `id`, a newer one if
-  // the slot of `id` was still being written, or kNoRow if `id` is older than the whole ring. The same for every target
-  // of copy.
+  // the slot of `id` was still being written, or kNoRow if `id` is older than the whole ring.
   template <typename Copy>
-  uint64_t write(uint64_t id, Copy copy);
+  uint64_t write(uint64_t id, Copy copy) {
+    const uint16_t me = writers_ == nullptr ? uint16_t{0} : writers_->me();
+    const uint64_t written = claim(id, me);
+    if (written != kNoRow) {
+      const uint64_t slot = written % capacity_;
+      before_row_writes();
+      copy(slot);
+      parts_.words[slot].store(whole_word(written), std::memory_order_release);  // pairs with the acquire in read()
+    }
+    parts_.published->value.fetch_add(1, std::memory_order_release);
+    return written;
+  }
 
   // Makes copy(slot) read the row; false if it is not there, or was overwritten meanwhile: what copy read is rubbish
   // then.
   template <typename Copy>
-  bool read(uint64_t id, Copy copy) const;
+  bool read(uint64_t id, Copy copy) const {
+    const uint64_t slot = id % capacity_;
+    if (parts_.words[slot].load(std::memory_order_acquire) != whole_word(id)) return false;
+    copy(slot);
+    after_row_reads();
+    return parts_.words[slot].load(std::memory_order_relaxed) == whole_word(id);
+  }
 
-  uint64_t id_in(uint64_t slot) const noexcept;  // of the whole row in this slot, or kNoRow
+  // Whether the row is there now.
+  bool holds(uint64_t id) const noexcept {
+    return parts_.words[id % capacity_].load(std::memory_order_acquire) == whole_word(id);
+  }
+
+  // Of the whole row in this slot, or kNoRow.
+  uint64_t id_in(uint64_t slot) const noexcept {
+    const uint64_t word = parts_.words[slot].load(std::memory_order_acquire);
+    return word == 0 || is_busy(word) ? kNoRow : order_of(word) - 1;
+  }
+
+ private:
+  uint64_t claim(uint64_t id, uint16_t me);
+
+  Parts parts_;
+  uint64_t capacity_;
+  Writers* writers_;
 };
 
 }  // namespace quern::replay

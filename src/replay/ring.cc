@@ -1,0 +1,26 @@
+#include "replay/ring.h"
+
+#include <thread>
+
+namespace quern::replay {
+
+// The id whose slot is ours to write now, from `id` on; kNoRow if a newer row is there already.
+uint64_t Ring::claim(uint64_t id, uint16_t me) {
+  for (int busy_slots = 0;; ++busy_slots) {
+    std::atomic<uint64_t>& word = parts_.words[id % capacity_];
+    uint64_t found = word.load(std::memory_order_relaxed);
+    while (true) {
+      if (order_of(found) > id + 1) return kNoRow;
+      if (is_busy(found) && (writers_ == nullptr || !writers_->is_dead(writer_of(found)))) break;
+      // Acquire: our bytes come after those of the row that was there. On failure `found` is the new word.
+      if (word.compare_exchange_weak(found, busy_word(id, me), std::memory_order_acquire, std::memory_order_relaxed)) {
+        return id;
+      }
+    }
+    // A ring that has fewer slots than writing threads may be all busy, and then the core is better given to them.
+    if (busy_slots >= 4) std::this_thread::yield();
+    id = parts_.reserved->value.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace quern::replay

@@ -1,0 +1,27 @@
+// What the word of a slot says.
+#pragma once
+
+#include <cstdint>
+
+namespace quern::replay {
+
+//   0                                   nothing yet
+//   (id + 1) << 1                       row `id`, whole
+//   (id + 1) << 1 | 1 | writer << 48    row `id` is being written by the process `writer`
+//
+// An id is given out once, so a word never has the same value for two rows: a compare-and-swap that finds the expected
+// word finds the expected row. Ids end at 2^47, after four years of a million rows a second.
+
+inline constexpr int kWriterShift = 48;
+
+constexpr uint64_t whole_word(uint64_t id) { return (id + 1) << 1; }
+constexpr uint64_t busy_word(uint64_t id, uint16_t writer) {
+  return whole_word(id) | 1 | static_cast<uint64_t>(writer) << kWriterShift;
+}
+constexpr bool is_busy(uint64_t word) { return (word & 1) != 0; }
+constexpr uint16_t writer_of(uint64_t word) { return static_cast<uint16_t>(word >> kWriterShift); }
+
+// Of the row in a slot, whole or not, plus one; 0 for none.
+constexpr uint64_t order_of(uint64_t word) { return (word & ((uint64_t{1} << kWriterShift) - 1)) >> 1; }
+
+}  // namespace quern::replay

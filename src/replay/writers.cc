@@ -1,0 +1,146 @@
+#include "replay/writers.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "replay/slot_word.h"
+
+namespace quern::replay {
+namespace {
+
+constexpr off_t kFirstByte = off_t{1} << 62;  // no file is as large; bytes beyond the end can be locked too
+
+// All Writers of this process, so that a child finds them. Never destroyed: fork() may happen during exit.
+struct Registry {
+  std::mutex mutex;  // nobody joins or leaves while somebody forks
+  std::vector<Writers*> all;
+};
+Registry& registry() {
+  static auto* const instance = new Registry;
+  return *instance;
+}
+
+struct flock lock_on(uint16_t index) {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kFirstByte + index;
+  lock.l_len = 1;
+  return lock;
+}
+
+bool same_file(int a, int b) {
+  struct stat first = {};
+  struct stat second = {};
+  return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
+}  // namespace
+
+void Writers::before_fork() { registry().mutex.lock(); }
+
+void Writers::after_fork_in_parent() { registry().mutex.unlock(); }
+
+void Writers::after_fork_in_child() {
+  for (Writers* writers : registry().all) {
+    if (writers->lock_ >= 0) ::close(std::exchange(writers->lock_, -1));  // it is the parent's
+  }
+  forks_.fetch_add(1, std::memory_order_relaxed);  // the child has one thread
+  registry().mutex.unlock();
+}
+
+Writers::Writers(int descriptor, std::string path, std::string place, std::span<std::atomic<uint64_t>> words)
+    : descriptor_(descriptor), path_(std::move(path)), place_(std::move(place)), words_(words) {
+  static const int handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  if (handlers != 0) throw Error("{}: cannot watch for fork(): {}", place_, std::generic_category().message(handlers));
+  {
+    const std::lock_guard guard(registry().mutex);
+    registry().all.push_back(this);
+  }
+  try {
+    join();
+  } catch (...) {
+    const std::lock_guard guard(registry().mutex);
+    std::erase(registry().all, this);
+    throw;
+  }
+}
+
+Writers::~Writers() {
+  const std::lock_guard guard(registry().mutex);
+  std::erase(registry().all, this);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+uint16_t Writers::join() {
+  const std::lock_guard guard(registry().mutex);
+  const uint64_t forks = forks_.load(std::memory_order_relaxed);
+  const uint64_t seat = seat_.load(std::memory_order_relaxed);
+  if (seat >> 16 == forks) return static_cast<uint16_t>(seat);  // another thread was faster
+  const int opened = open_again();
+  const uint16_t index = take_index(opened);
+  lock_ = opened;
+  empty_abandoned(index);
+  seat_.store(forks << 16 | index, std::memory_order_release);  // pairs with the acquire in me()
+  return index;
+}
+
+// Through /proc also when the name is gone; by name where there is no /proc.
+int Writers::open_again() const {
+  const int opened = open(fmt::format("/proc/self/fd/{}", descriptor_).c_str(), O_RDWR | O_CLOEXEC);
+  if (opened >= 0 && same_file(opened, descriptor_)) return opened;
+  const int code = opened < 0 ? errno : EBADF;
+  if (opened >= 0) ::close(opened);
+  const int named = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  if (named >= 0 && same_file(named, descriptor_)) return named;
+  if (named >= 0) ::close(named);
+  throw Error("{}: cannot open it once more: {}", place_, std::generic_category().message(code));
+}
+
+// Closes `opened` on failure. Starts at a place that depends on the process, so that many who start at once do not try
+// the same bytes.
+uint16_t Writers::take_index(int opened) const {
+  const auto start = static_cast<uint32_t>(getpid());
+  for (uint32_t i = 0; i < kMost; ++i) {
+    const auto index = static_cast<uint16_t>((start + i) % kMost);
+    struct flock lock = lock_on(index);
+    if (fcntl(opened, F_OFD_SETLK, &lock) == 0) return index;
+    const int code = errno;
+    if (code == EAGAIN || code == EACCES) continue;
+    ::close(opened);
+    throw Error("{}: cannot lock a byte of it: {}", place_, std::generic_category().message(code));
+  }
+  ::close(opened);
+  throw Error("{}: expected at most {} processes at once, found as many already", place_, kMost);
+}
+
+bool Writers::is_dead(uint16_t writer) const noexcept {
+  if (writer >= kMost) return true;  // nobody can be that: the word is damaged
+  const uint64_t seat = seat_.load(std::memory_order_relaxed);
+  if (seat >> 16 == forks_.load(std::memory_order_relaxed) && static_cast<uint16_t>(seat) == writer) return false;
+  struct flock lock = lock_on(writer);
+  return fcntl(descriptor_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}
+
+// `mine` is locked by us, and we have written nothing yet: what bears it is of a dead process.
+void Writers::empty_abandoned(uint16_t mine) noexcept {
+  for (std::atomic<uint64_t>& word : words_) {
+    uint64_t found = word.load(std::memory_order_relaxed);
+    if (!is_busy(found) || (writer_of(found) != mine && !is_dead(writer_of(found)))) continue;
+    word.compare_exchange_strong(found, 0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace quern::replay
