@@ -1,0 +1,229 @@
+#include "replay/memory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "core/byte_size.h"
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace quern::replay {
+namespace {
+
+constexpr const char* kSharedFolder = "/dev/shm";  // where shm_open() of the C library puts them too
+constexpr uint64_t kHugePage = uint64_t{2} << 20;
+constexpr size_t kLongestSharedName = 200;
+
+std::string reason(int code) { return std::generic_category().message(code); }
+
+// Bytes that the system could give without swapping; the largest number where it does not tell.
+uint64_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    unsigned long long kilobytes = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %llu kB", &kilobytes) == 1) return kilobytes * 1024;
+  }
+  return std::numeric_limits<uint64_t>::max();
+}
+
+[[noreturn]] void no_room(const Place& place, uint64_t bytes, const std::string& why) {
+  throw Error("{}: cannot get {}: {}", place.text(), rounded_bytes(bytes), why);
+}
+
+// Memory that is promised and not there kills the process that touches it, so this is asked before.
+void expect_available(const Place& place, uint64_t bytes) {
+  const uint64_t available = available_bytes();
+  if (bytes > available) no_room(place, bytes, fmt::format("{} are available", rounded_bytes(available)));
+}
+
+std::string folder_of(const Place& place) {
+  if (place.kind == Place::Kind::kShared) return kSharedFolder;
+  const std::filesystem::path path = place.name;
+  return path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
+// Shared memory is for the processes of one user; a file has what the user's umask says.
+mode_t mode_of(const Place& place) { return place.kind == Place::Kind::kShared ? 0600 : 0666; }
+
+[[noreturn]] void taken(const Place& place) {
+  throw Error("{}: expected a new name, found one that exists; attach to it or remove it", place.text());
+}
+
+}  // namespace
+
+std::string Place::text() const {
+  switch (kind) {
+    case Kind::kShared:
+      return "[replay] shared memory " + in_quotes(name);
+    case Kind::kFile:
+      return "[replay] file " + in_quotes(name);
+    default:
+      return "[replay] private memory";
+  }
+}
+
+std::string Place::path() const {
+  if (kind == Kind::kPrivate) throw Error("[replay] expected a name or a file, found private memory");
+  if (name.empty() || name.find('\0') != std::string::npos) {
+    throw Error("{}: expected a name without a zero byte, found {} bytes", text(), name.size());
+  }
+  if (kind == Kind::kFile) return name;
+  if (name.size() > kLongestSharedName || name.find('/') != std::string::npos) {
+    throw Error("{}: expected a name of at most {} bytes without '/'", text(), kLongestSharedName);
+  }
+  return fmt::format("{}/quern-{}", kSharedFolder, name);
+}
+
+Memory Memory::create(const Place& place, uint64_t bytes, bool prefault) {
+  Memory memory(place);
+  if (place.kind == Place::Kind::kPrivate) {
+    if (prefault) expect_available(place, bytes);
+    memory.map_private(bytes);
+  } else {
+    if (access(place.path().c_str(), F_OK) == 0) taken(place);
+    if (place.kind == Place::Kind::kShared) expect_available(place, bytes);
+    memory.open_unnamed();
+    // Not ftruncate(): a hole that finds no room when it is written kills the writer with SIGBUS.
+    const int code = posix_fallocate(memory.descriptor_, 0, static_cast<off_t>(bytes));
+    if (code != 0) no_room(place, bytes, reason(code));
+    memory.file_bytes_ = bytes;
+    memory.map_file();
+  }
+  if (prefault) memory.prefault();
+  return memory;
+}
+
+void Memory::publish() {
+  if (place_.kind == Place::Kind::kPrivate) return;
+  const std::string from = temporary_.empty() ? fmt::format("/proc/self/fd/{}", descriptor_) : temporary_;
+  const std::string to = place_.path();
+  if (linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    if (errno == EEXIST) taken(place_);
+    throw Error("{}: cannot give it this name: {}", place_.text(), reason(errno));
+  }
+  if (!temporary_.empty()) unlink(std::exchange(temporary_, {}).c_str());
+}
+
+Memory Memory::open(const Place& place, double patience) {
+  Memory memory(place);
+  const std::string path = place.path();
+  const double deadline = seconds_now() + patience;
+  while (true) {
+    memory.descriptor_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (memory.descriptor_ >= 0) break;
+    if (errno != ENOENT || seconds_now() >= deadline) throw Error("{}: cannot open: {}", place.text(), reason(errno));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  struct stat status = {};
+  if (fstat(memory.descriptor_, &status) != 0) throw Error("{}: cannot read: {}", place.text(), reason(errno));
+  if (!S_ISREG(status.st_mode)) throw Error("{}: expected a regular file", place.text());
+  memory.file_bytes_ = static_cast<uint64_t>(status.st_size);
+  return memory;
+}
+
+std::string Memory::head(uint64_t offset, uint64_t bytes) const {
+  std::string text(bytes, '\0');
+  uint64_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = pread(descriptor_, text.data() + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error("{}: cannot read: {}", place_.text(), reason(errno));
+    if (got == 0) break;
+    done += static_cast<uint64_t>(got);
+  }
+  text.resize(done);
+  return text;
+}
+
+void Memory::map(bool prefault) {
+  map_file();
+  if (prefault) this->prefault();
+}
+
+bool Memory::remove(const Place& place) {
+  if (unlink(place.path().c_str()) == 0) return true;
+  if (errno == ENOENT) return false;
+  throw Error("{}: cannot remove: {}", place.text(), reason(errno));
+}
+
+Memory::Memory(Memory&& other) noexcept
+    : place_(std::move(other.place_)),
+      temporary_(std::exchange(other.temporary_, {})),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      file_bytes_(other.file_bytes_),
+      data_(std::exchange(other.data_, nullptr)),
+      mapped_(other.mapped_) {}
+
+Memory::~Memory() {
+  if (data_ != nullptr) munmap(data_, mapped_);
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+// Starts on the boundary of a huge page, else the system could give none for its ends.
+void Memory::map_private(uint64_t bytes) {
+  const uint64_t whole = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  void* found =
+      mmap(nullptr, whole + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (found == MAP_FAILED) no_room(place_, bytes, reason(errno));
+  auto* const start = static_cast<std::byte*>(found);
+  const uint64_t before = -reinterpret_cast<uintptr_t>(start) % kHugePage;
+  if (before > 0) munmap(start, before);
+  munmap(start + before + whole, kHugePage - before);
+  data_ = start + before;
+  mapped_ = whole;
+  static_cast<void>(madvise(data_, mapped_, MADV_HUGEPAGE));  // a wish
+}
+
+// A file without a name cannot outlive us by accident. Some file systems know only files with one.
+void Memory::open_unnamed() {
+  const std::string folder = folder_of(place_);
+  descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode_of(place_));
+  if (descriptor_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+    temporary_ = fmt::format("{}/.tmp-quern-{}-{}", folder, getpid(), static_cast<const void*>(this));
+    descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode_of(place_));
+    if (descriptor_ < 0) temporary_.clear();
+  }
+  if (descriptor_ < 0) throw Error("{}: cannot create a file in {}: {}", place_.text(), folder, reason(errno));
+}
+
+void Memory::map_file() {
+  void* found = mmap(nullptr, file_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+  if (found == MAP_FAILED) no_room(place_, file_bytes_, reason(errno));
+  data_ = static_cast<std::byte*>(found);
+  mapped_ = file_bytes_;
+}
+
+// The system zeroes a page when it is first touched, which is most of the cost, and does so on the core that touches.
+void Memory::prefault() const {
+  const size_t threads = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8);
+  const uint64_t share = (mapped_ / threads + kHugePage) / kHugePage * kHugePage;
+  const auto touch = [&](size_t thread) {
+    const uint64_t begin = std::min(mapped_, thread * share);
+    const uint64_t end = std::min(mapped_, begin + share);
+    // Linux before 5.14 does not know it, and then pages are given at the first add.
+    static_cast<void>(madvise(data_ + begin, end - begin, MADV_POPULATE_WRITE));
+  };
+  std::vector<std::jthread> others;
+  for (size_t i = 1; i < threads; ++i) others.emplace_back(touch, i);
+  touch(0);
+}
+
+}  // namespace quern::replay

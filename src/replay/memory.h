@@ -1,0 +1,73 @@
+// One piece of memory: private, shared under a name, or a mapped file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace quern::replay {
+
+// Where the rows lie.
+struct Place {
+  enum class Kind { kPrivate, kShared, kFile };
+  Kind kind = Kind::kPrivate;
+  std::string name;  // kShared: like "actors"; kFile: a path
+
+  static Place in_private() { return {}; }
+  static Place in_shared(std::string name) { return {Kind::kShared, std::move(name)}; }
+  static Place in_file(std::string path) { return {Kind::kFile, std::move(path)}; }
+
+  // For messages: "[replay] private memory", "[replay] shared memory 'actors'", "[replay] file 'a/b'".
+  std::string text() const;
+
+  // What the system knows it as: /dev/shm/quern-NAME, or the path. Error for private memory, an empty name, and one of
+  // shared memory that has a '/' or more than 200 bytes.
+  std::string path() const;
+};
+
+// Owns the mapping, and the descriptor where there is one. Move-only.
+class Memory {
+ public:
+  // New memory, all zeros, that nobody else can see before publish(): a process that dies in between leaves nothing.
+  // With `prefault` all of it is there already (private: in huge pages where the system allows it), by several threads.
+  // Error when there is not enough, or when the name is taken.
+  static Memory create(const Place& place, uint64_t bytes, bool prefault);
+
+  // Gives it its name. Error when somebody else has taken it meanwhile. Nothing to do for private memory.
+  void publish();
+
+  // What somebody published, without a mapping yet: the caller looks at head() first. Waits up to `patience` seconds
+  // for it to appear.
+  static Memory open(const Place& place, double patience);
+  uint64_t file_bytes() const noexcept { return file_bytes_; }
+  std::string head(uint64_t offset, uint64_t bytes) const;  // fewer where the file ends
+  void map(bool prefault);
+
+  // Removes the name; the memory lives on while somebody has it mapped. False if there was none.
+  static bool remove(const Place& place);
+
+  Memory(Memory&& other) noexcept;
+  Memory& operator=(Memory&& other) = delete;
+  ~Memory();
+
+  std::byte* data() const noexcept { return data_; }
+  int descriptor() const noexcept { return descriptor_; }  // -1 for private memory
+  const Place& place() const noexcept { return place_; }
+
+ private:
+  explicit Memory(Place place) : place_(std::move(place)) {}
+  void map_private(uint64_t bytes);
+  void open_unnamed();
+  void map_file();
+  void prefault() const;
+
+  Place place_;
+  std::string temporary_;  // the name it has until publish() where the file system knows no files without one
+  int descriptor_ = -1;
+  uint64_t file_bytes_ = 0;
+  std::byte* data_ = nullptr;
+  uint64_t mapped_ = 0;
+};
+
+}  // namespace quern::replay
