@@ -4,12 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
-#include <string>
 
+#include "replay/memory.h"
+#include "replay/options.h"
 #include "replay/rate_limiter.h"
 #include "replay/ring.h"
 #include "replay/schema.h"
@@ -17,38 +16,24 @@
 
 namespace quern::replay {
 
-// Where the rows lie.
-struct Place {
-  enum class Kind { kPrivate, kShared, kFile };
-  Kind kind = Kind::kPrivate;
-  std::string name;  // kShared: like "actors"; kFile: a path
-
-  static Place in_private() { return {}; }
-  static Place in_shared(std::string name) { return {Kind::kShared, std::move(name)}; }
-  static Place in_file(std::string path) { return {Kind::kFile, std::move(path)}; }
-};
-
-struct BufferOptions {
-  uint64_t capacity = 0;     // rows
-  bool prioritised = false;  // keeps a priority for every row
-  double alpha = 0.6;        // of priorities: a row is drawn in proportion to priority ^ alpha
-  RateLimit limit;
-  bool prefault = true;  // touch all memory when made, so that no add pays for a page; private memory uses huge pages
-};
-
-// Destroying it unmaps; shared memory and files stay until removed. Any thread may add, read and sample.
+// Destroying it unmaps; shared memory and files stay until removed. Any thread may add, read and sample. After fork()
+// the child may go on using it: shared memory and files are the same ones, private memory is the child's own copy.
 class ReplayBuffer {
  public:
   // A new buffer. Error when something of that name exists, when the capacity is 0, or when there is not enough memory.
   static ReplayBuffer create(Schema schema, const BufferOptions& options, const Place& place = {});
 
   // One that another process created, or that lies in a file; schema and options are those it was made with. Waits up
-  // to `patience` seconds for it to appear and to be complete. Error: no such thing, another version, not a buffer,
+  // to `patience` seconds for it to appear; it appears complete. Error: no such thing, another version, not a buffer,
   // damaged.
   static ReplayBuffer attach(const Place& place, double patience = 0);
 
   // Removes the name (the memory lives on while somebody has it mapped). False if there was none.
   static bool remove(const Place& place);
+
+  ReplayBuffer(ReplayBuffer&& other) noexcept;
+  ReplayBuffer& operator=(ReplayBuffer&& other) noexcept;
+  ~ReplayBuffer();
 
   const Schema& schema() const noexcept;
   const BufferOptions& options() const noexcept;
@@ -58,8 +43,8 @@ class ReplayBuffer {
 
   // Adds `rows` rows straight from the caller's arrays: columns[c] points to rows * value_bytes() of column c.
   // Priorities (one a row) only in a prioritised buffer; without them new rows get the highest so far. All values are
-  // checked before anything is written (Error names column and row). Returns the id of the last row. No lock, no
-  // allocation.
+  // checked before anything is written (Error names column and row). Returns the id of the last row, kNoRow for none.
+  // No lock, no allocation. Never waits: who wants a rate limit to hold asks limiter().admit_inserts() before.
   uint64_t add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities = {});
 
   // Copies row `id` into the caller's arrays (one row of each column; a null pointer leaves that column out). False if
@@ -69,11 +54,13 @@ class ReplayBuffer {
   // New priorities for rows; those that were overwritten meanwhile are left out. Returns how many were set.
   size_t update_priorities(std::span<const uint64_t> ids, std::span<const float> priorities);
 
-  // For samplers and snapshots.
+  // For samplers and snapshots. load() gives the values of a row, and is to be called inside of ring().read(), which
+  // tells whether they are worth anything; stored() is where the encoded bytes lie, to be read with row_copy.h.
   Ring& ring() const noexcept;
   SumTree* tree() const noexcept;  // null unless prioritised
   RateLimiter& limiter() const noexcept;
   std::byte* stored(size_t column, uint64_t slot) const noexcept;
+  void load(size_t column, uint64_t slot, std::byte* values) const noexcept;
 
  private:
   struct Parts;

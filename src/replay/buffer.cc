@@ -1,0 +1,238 @@
+#include "replay/buffer.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "replay/encoding.h"
+#include "replay/layout.h"
+#include "replay/row_copy.h"
+#include "replay/writers.h"
+
+namespace quern::replay {
+namespace {
+
+// What a copy needs to know of a column, without going through its shape.
+struct StoredColumn {
+  std::byte* rows;
+  size_t stored_bytes;
+  size_t value_bytes;
+  bool raw;
+};
+
+std::vector<StoredColumn> stored_columns(const Schema& schema, const Layout& layout, std::byte* memory) {
+  std::vector<StoredColumn> columns;
+  for (size_t c = 0; c < schema.columns().size(); ++c) {
+    const Column& column = schema.columns()[c];
+    columns.push_back(
+        {memory + layout.columns[c], column.stored_bytes(), column.value_bytes(), column.encoding == Encoding::kRaw});
+  }
+  return columns;
+}
+
+}  // namespace
+
+struct ReplayBuffer::Parts {
+  Parts(Memory&& taken, Schema&& its_schema, const BufferOptions& its_options)
+      : memory(std::move(taken)),
+        schema(std::move(its_schema)),
+        options(its_options),
+        layout(schema, options),
+        columns(stored_columns(schema, layout, memory.data())),
+        words(reinterpret_cast<std::atomic<uint64_t>*>(memory.data() + layout.words), options.capacity),
+        ring({counter(CounterPlace::kReserved), counter(CounterPlace::kPublished), words.data()}, options.capacity,
+             join()),
+        limiter(options.limit, counter(CounterPlace::kPublished), counter(CounterPlace::kInserts),
+                counter(CounterPlace::kSamples)) {
+    if (options.prioritised) {
+      tree.emplace(reinterpret_cast<std::atomic<uint64_t>*>(memory.data() + layout.tree), options.capacity);
+    }
+  }
+
+  Counter* counter(CounterPlace place) const noexcept {
+    return reinterpret_cast<Counter*>(memory.data() + layout.counters) + static_cast<size_t>(place);
+  }
+
+  // One process alone needs no index among processes.
+  Writers* join() {
+    if (memory.descriptor() < 0) return nullptr;
+    return &writers.emplace(memory.descriptor(), memory.place().path(), memory.place().text(), words);
+  }
+
+  void store_row(std::span<const std::byte* const> from, size_t row, uint64_t slot) const noexcept {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      const StoredColumn& column = columns[c];
+      const std::byte* const values = from[c] + row * column.value_bytes;
+      std::byte* const stored = column.rows + slot * column.stored_bytes;
+      if (column.raw) {
+        copy_to_row(stored, values, column.value_bytes);
+      } else {
+        encode(schema.columns()[c], values, stored);
+      }
+    }
+  }
+
+  void check_values(std::span<const std::byte* const> from, size_t rows) const;
+  void check_priorities(std::span<const float> priorities, size_t rows) const;
+  uint64_t weight(double priority) const { return weight_of(priority, options.alpha, options.capacity); }
+  void raise_highest(uint64_t weight) const noexcept;
+  uint64_t highest() const noexcept {
+    return counter(CounterPlace::kHighestWeight)->value.load(std::memory_order_relaxed);
+  }
+
+  Memory memory;
+  Schema schema;
+  BufferOptions options;
+  Layout layout;
+  std::vector<StoredColumn> columns;
+  std::span<std::atomic<uint64_t>> words;
+  std::optional<Writers> writers;
+  Ring ring;
+  RateLimiter limiter;
+  std::optional<SumTree> tree;
+};
+
+void ReplayBuffer::Parts::check_values(std::span<const std::byte* const> from, size_t rows) const {
+  if (from.size() != columns.size()) {
+    throw Error("[replay] add: expected {} columns, found {}", columns.size(), from.size());
+  }
+  for (size_t c = 0; c < columns.size(); ++c) {
+    const Column& column = schema.columns()[c];
+    if (from[c] == nullptr && rows > 0) {
+      throw Error("[replay] add: column {}: expected {} values, found none", in_quotes(column.name), rows);
+    }
+    for (size_t row = 0; row < rows && !columns[c].raw; ++row) {
+      size_t bad = 0;
+      if (can_encode(column, from[c] + row * columns[c].value_bytes, bad)) continue;
+      const bool bits = column.encoding == Encoding::kBits;
+      throw Error("[replay] add: column {}: row {}: expected {}, found {} at element {}", in_quotes(column.name), row,
+                  bits ? "zeros and ones" : fmt::format("at most {} values other than zero", column.most),
+                  bits ? "another value" : "one more", bad);
+    }
+  }
+}
+
+void ReplayBuffer::Parts::check_priorities(std::span<const float> priorities, size_t rows) const {
+  if (priorities.empty()) return;
+  if (!tree) throw Error("[replay] add: expected no priorities, since the buffer is not prioritised; found some");
+  if (priorities.size() != rows) {
+    throw Error("[replay] add: expected {} priorities, one a row, found {}", rows, priorities.size());
+  }
+  for (const float priority : priorities) static_cast<void>(weight(priority));
+}
+
+void ReplayBuffer::Parts::raise_highest(uint64_t weight) const noexcept {
+  std::atomic<uint64_t>& highest = counter(CounterPlace::kHighestWeight)->value;
+  uint64_t found = highest.load(std::memory_order_relaxed);
+  while (found < weight && !highest.compare_exchange_weak(found, weight, std::memory_order_relaxed)) {
+  }
+}
+
+ReplayBuffer::ReplayBuffer(std::unique_ptr<Parts> parts) noexcept : parts_(std::move(parts)) {}
+ReplayBuffer::ReplayBuffer(ReplayBuffer&& other) noexcept = default;
+ReplayBuffer& ReplayBuffer::operator=(ReplayBuffer&& other) noexcept = default;
+ReplayBuffer::~ReplayBuffer() = default;
+
+ReplayBuffer ReplayBuffer::create(Schema schema, const BufferOptions& options, const Place& place) {
+  check_options(options);
+  const std::string header = make_header(schema, options);
+  Memory memory = Memory::create(place, Layout(schema, options).total, options.prefault);
+  std::memcpy(memory.data(), header.data(), header.size());
+  auto parts = std::make_unique<Parts>(std::move(memory), std::move(schema), options);
+  if (options.prioritised) parts->raise_highest(parts->weight(1));
+  parts->memory.publish();
+  return ReplayBuffer(std::move(parts));
+}
+
+ReplayBuffer ReplayBuffer::attach(const Place& place, double patience) {
+  Memory memory = Memory::open(place, patience);
+  Description found = read_header(memory);
+  memory.map(found.options.prefault);
+  return ReplayBuffer(std::make_unique<Parts>(std::move(memory), std::move(found.schema), found.options));
+}
+
+bool ReplayBuffer::remove(const Place& place) { return Memory::remove(place); }
+
+const Schema& ReplayBuffer::schema() const noexcept { return parts_->schema; }
+const BufferOptions& ReplayBuffer::options() const noexcept { return parts_->options; }
+uint64_t ReplayBuffer::capacity() const noexcept { return parts_->options.capacity; }
+uint64_t ReplayBuffer::size() const noexcept { return std::min(total_added(), capacity()); }
+uint64_t ReplayBuffer::total_added() const noexcept { return parts_->ring.published(); }
+Ring& ReplayBuffer::ring() const noexcept { return parts_->ring; }
+SumTree* ReplayBuffer::tree() const noexcept { return parts_->tree ? &*parts_->tree : nullptr; }
+RateLimiter& ReplayBuffer::limiter() const noexcept { return parts_->limiter; }
+
+std::byte* ReplayBuffer::stored(size_t column, uint64_t slot) const noexcept {
+  const StoredColumn& found = parts_->columns[column];
+  return found.rows + slot * found.stored_bytes;
+}
+
+void ReplayBuffer::load(size_t column, uint64_t slot, std::byte* values) const noexcept {
+  const StoredColumn& found = parts_->columns[column];
+  const std::byte* const row = found.rows + slot * found.stored_bytes;
+  if (found.raw) {
+    copy_from_row(values, row, found.value_bytes);
+  } else {
+    decode(parts_->schema.columns()[column], row, values);
+  }
+}
+
+uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities) {
+  parts_->check_values(columns, rows);
+  parts_->check_priorities(priorities, rows);
+  if (rows == 0) return kNoRow;
+  uint64_t id = parts_->ring.reserve(rows);
+  uint64_t written = kNoRow;
+  for (size_t row = 0; row < rows; ++row, ++id) {
+    written = parts_->ring.write(id, [&](uint64_t slot) {
+      parts_->store_row(columns, row, slot);
+      if (!parts_->tree) return;
+      const uint64_t weight = priorities.empty() ? parts_->highest() : parts_->weight(priorities[row]);
+      parts_->raise_highest(weight);
+      parts_->tree->set(slot, weight);  // while the slot is ours, so that the last one set is that of the last row
+    });
+  }
+  return written == kNoRow ? id - 1 : written;
+}
+
+bool ReplayBuffer::read(uint64_t id, std::span<std::byte* const> columns) const {
+  if (columns.size() != parts_->columns.size()) {
+    throw Error("[replay] read: expected {} columns, found {}", parts_->columns.size(), columns.size());
+  }
+  return parts_->ring.read(id, [&](uint64_t slot) {
+    for (size_t c = 0; c < columns.size(); ++c) {
+      if (columns[c] != nullptr) load(c, slot, columns[c]);
+    }
+  });
+}
+
+size_t ReplayBuffer::update_priorities(std::span<const uint64_t> ids, std::span<const float> priorities) {
+  if (!parts_->tree) throw Error("[replay] update_priorities: expected a prioritised buffer, found one that is not");
+  if (ids.size() != priorities.size()) {
+    throw Error("[replay] update_priorities: expected as many priorities as ids, {}, found {}", ids.size(),
+                priorities.size());
+  }
+  parts_->check_priorities(priorities, ids.size());
+  size_t updated = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (!parts_->ring.holds(ids[i])) continue;
+    const uint64_t slot = ids[i] % capacity();
+    const uint64_t weight = parts_->weight(priorities[i]);
+    parts_->raise_highest(weight);
+    parts_->tree->set(slot, weight);
+    // Somebody may have taken the slot, and set the weight of a new row, between our look and our set. Then that row
+    // gets what rows get that come without a priority: to lock the slot instead would make readers miss it.
+    if (parts_->ring.holds(ids[i])) {
+      ++updated;
+    } else {
+      parts_->tree->set(slot, parts_->highest());
+    }
+  }
+  return updated;
+}
+
+}  // namespace quern::replay
