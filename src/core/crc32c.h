@@ -1,12 +1,19 @@
-// CRC-32C (Castagnoli), the checksum of TFRecord files.
+// CRC-32C (Castagnoli), the checksum of TFRecord files and of replay snapshots.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace quern {
 
-// 0xE3069283 for "123456789". A byte at a time, 0.4 GB/s: for records of some kilobytes.
+// 0xE3069283 for "123456789". By the instruction of SSE4.2 where the CPU has it, 20 GB/s and more on what lies in the
+// cache. Any thread.
 uint32_t crc32c(std::string_view bytes) noexcept;
+uint32_t crc32c(std::span<const std::byte> bytes) noexcept;
+
+// The same by a table, a byte at a time, 0.4 GB/s: for other CPUs, and to test the fast one against.
+uint32_t crc32c_by_table(std::string_view bytes) noexcept;
 
 }  // namespace quern
