@@ -10,7 +10,9 @@ namespace quern::replay {
 
 // kBits: bit e % 8 of byte e / 8 is element e. kSparse: uint32 count, then `count` indices (uint16 where elements() <=
 // 65536, else uint32) in rising order in room for `most`, then, at the next multiple of the dtype's size, the values.
-// Bytes beyond what a row uses are zero, so that equal rows are equal bytes.
+// Bytes beyond what a row uses are zero, so that equal rows are equal bytes. Values are compared and kept by their
+// bits: -0.0 is not zero, so kSparse keeps it and kBits refuses it, and NaN keeps its payload. Nothing has to be
+// aligned.
 
 // Whether these values can be stored; if not, `bad` is the first element that cannot (kBits: not 0 or 1; kSparse: the
 // first one too many). Always true for kRaw. Any thread.
@@ -22,5 +24,8 @@ void encode(const Column& column, const std::byte* values, std::byte* stored) no
 // stored -> values. `stored` may hold any bytes at all, since it may be torn: nothing outside of `values` is written,
 // and every byte of `values` is.
 void decode(const Column& column, const std::byte* stored, std::byte* values) noexcept;
+
+// The bits of the number 1.
+uint64_t one_of(DType dtype) noexcept;
 
 }  // namespace quern::replay
