@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "replay/row_copy.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "replay/encoding.cc"
 #include "hwy/foreach_target.h"
@@ -57,66 +59,103 @@ HWY_INLINE bool FewEnough(const std::byte* values, size_t n, size_t most, size_t
   return count <= most;
 }
 
+// The stored side may be read or written by others at the same moment, so it is only touched by the copies of
+// row_copy.h, through a piece at a time that stays in the first cache.
+constexpr size_t kPieceBytes = 512;
+
 template <typename T>
 HWY_INLINE void PackBits(const std::byte* values, size_t n, std::byte* stored) {
-  ForGroups<T>(values, n, [&](size_t first, const std::byte* p, size_t real) HWY_ATTR {
+  std::byte piece[kPieceBytes];
+  size_t filled = 0, done = 0;
+  ForGroups<T>(values, n, [&](size_t, const std::byte* p, size_t real) HWY_ATTR {
     const uint64_t mask = WhereNot<T>(p, 0);
-    std::memcpy(stored + first / 8, &mask, (real + 7) / 8);
+    std::memcpy(piece + filled, &mask, sizeof mask);
+    filled += (real + 7) / 8;
+    if (filled < kPieceBytes) return true;
+    copy_to_row(stored + done, piece, filled);
+    done += filled;
+    filled = 0;
     return true;
   });
+  copy_to_row(stored + done, piece, filled);
 }
 
 template <typename T>
 HWY_INLINE void UnpackBits(const std::byte* stored, size_t n, T one, std::byte* values) {
-  size_t i = 0;
-  for (; i + kGroup <= n; i += kGroup) {
+  std::byte piece[kPieceBytes] = {};
+  for (size_t i = 0; i < n; i += kGroup) {
+    const size_t at = i / 8 % kPieceBytes;
+    if (at == 0) copy_from_row(piece, stored + i / 8, std::min(kPieceBytes, (n + 7) / 8 - i / 8));
     uint64_t mask;
-    std::memcpy(&mask, stored + i / 8, sizeof mask);
-    Choose<T>(mask, one, 0, values + i * sizeof(T));
+    std::memcpy(&mask, piece + at, sizeof mask);
+    if (n - i >= kGroup) {
+      Choose<T>(mask, one, 0, values + i * sizeof(T));
+      continue;
+    }
+    std::byte rest[kGroup * sizeof(T)];
+    Choose<T>(mask, one, 0, rest);
+    std::memcpy(values + i * sizeof(T), rest, (n - i) * sizeof(T));
   }
-  if (i == n) return;
-  uint64_t mask = 0;
-  std::memcpy(&mask, stored + i / 8, (n - i + 7) / 8);
-  std::byte rest[kGroup * sizeof(T)];
-  Choose<T>(mask, one, 0, rest);
-  std::memcpy(values + i * sizeof(T), rest, (n - i) * sizeof(T));
 }
 
 constexpr size_t kShortIndices = 65536;  // elements up to which an index has 16 bits
 
+void ClearRow(std::byte* from, const std::byte* end) {
+  constexpr std::byte kZeros[kPieceBytes] = {};
+  for (; from < end; from += std::min<size_t>(kPieceBytes, static_cast<size_t>(end - from))) {
+    copy_to_row(from, kZeros, std::min<size_t>(kPieceBytes, static_cast<size_t>(end - from)));
+  }
+}
+
+// Where the values of a sparse row start.
+template <typename T, typename Index>
+constexpr size_t ValuesOffset(size_t most) {
+  return (sizeof(uint32_t) + most * sizeof(Index) + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+}
+
 // The few that are not zero are visited one by one: with one in a hundred, a look at 64 finds less than one.
 template <typename T, typename Index>
 HWY_INLINE void PackSparse(const std::byte* values, size_t n, size_t most, std::byte* stored) {
-  std::byte* indices = stored + sizeof(uint32_t);
-  const size_t end_of_indices = sizeof(uint32_t) + most * sizeof(Index);
-  std::byte* kept = stored + (end_of_indices + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+  std::byte* const indices = stored + sizeof(uint32_t);
+  std::byte* const kept = stored + ValuesOffset<T, Index>(most);
   uint32_t count = 0;
   ForGroups<T>(values, n, [&](size_t first, const std::byte* p, size_t) HWY_ATTR {
-    for (uint64_t mask = WhereNot<T>(p, 0); mask != 0; mask &= mask - 1, ++count) {
+    Index index[kGroup];
+    T value[kGroup];
+    uint32_t here = 0;
+    for (uint64_t mask = WhereNot<T>(p, 0); mask != 0; mask &= mask - 1, ++here) {
       const auto i = static_cast<size_t>(std::countr_zero(mask));
-      const auto index = static_cast<Index>(first + i);
-      std::memcpy(indices + count * sizeof(Index), &index, sizeof index);
-      std::memcpy(kept + count * sizeof(T), p + i * sizeof(T), sizeof(T));
+      index[here] = static_cast<Index>(first + i);
+      std::memcpy(&value[here], p + i * sizeof(T), sizeof(T));
     }
+    if (here == 0) return true;
+    copy_to_row(indices + count * sizeof(Index), reinterpret_cast<const std::byte*>(index), here * sizeof(Index));
+    copy_to_row(kept + count * sizeof(T), reinterpret_cast<const std::byte*>(value), here * sizeof(T));
+    count += here;
     return true;
   });
-  std::memcpy(stored, &count, sizeof count);
-  std::memset(indices + count * sizeof(Index), 0, static_cast<size_t>(kept - indices) - count * sizeof(Index));
-  std::memset(kept + count * sizeof(T), 0, (most - count) * sizeof(T));
+  copy_to_row(stored, reinterpret_cast<const std::byte*>(&count), sizeof count);
+  ClearRow(indices + count * sizeof(Index), kept);
+  ClearRow(kept + count * sizeof(T), kept + most * sizeof(T));
 }
 
 template <typename T, typename Index>
 HWY_INLINE void UnpackSparse(const std::byte* stored, size_t n, size_t most, std::byte* values) {
-  const std::byte* indices = stored + sizeof(uint32_t);
-  const size_t end_of_indices = sizeof(uint32_t) + most * sizeof(Index);
-  const std::byte* kept = stored + (end_of_indices + sizeof(T) - 1) / sizeof(T) * sizeof(T);
-  uint32_t count;
-  std::memcpy(&count, stored, sizeof count);
+  const std::byte* const indices = stored + sizeof(uint32_t);
+  const std::byte* const kept = stored + ValuesOffset<T, Index>(most);
+  uint32_t said = 0;
+  copy_from_row(reinterpret_cast<std::byte*>(&said), stored, sizeof said);
+  const size_t count = std::min<size_t>(said, most);
   std::memset(values, 0, n * sizeof(T));
-  for (size_t i = 0; i < std::min<size_t>(count, most); ++i) {
-    Index index;
-    std::memcpy(&index, indices + i * sizeof(Index), sizeof index);
-    if (index < n) std::memcpy(values + index * sizeof(T), kept + i * sizeof(T), sizeof(T));
+  for (size_t done = 0; done < count; done += kGroup) {
+    const size_t here = std::min(kGroup, count - done);
+    Index index[kGroup];
+    T value[kGroup];
+    copy_from_row(reinterpret_cast<std::byte*>(index), indices + done * sizeof(Index), here * sizeof(Index));
+    copy_from_row(reinterpret_cast<std::byte*>(value), kept + done * sizeof(T), here * sizeof(T));
+    for (size_t i = 0; i < here; ++i) {
+      if (index[i] < n) std::memcpy(values + index[i] * sizeof(T), &value[i], sizeof(T));
+    }
   }
 }
 
@@ -188,13 +227,13 @@ bool can_encode(const Column& column, const std::byte* values, size_t& bad) noex
 void encode(const Column& column, const std::byte* values, std::byte* stored) noexcept {
   if (column.encoding == Encoding::kBits) return HWY_DYNAMIC_DISPATCH(EncodeBits)(column, values, stored);
   if (column.encoding == Encoding::kSparse) return HWY_DYNAMIC_DISPATCH(EncodeSparse)(column, values, stored);
-  std::memcpy(stored, values, column.value_bytes());
+  copy_to_row(stored, values, column.value_bytes());
 }
 
 void decode(const Column& column, const std::byte* stored, std::byte* values) noexcept {
   if (column.encoding == Encoding::kBits) return HWY_DYNAMIC_DISPATCH(DecodeBits)(column, stored, values);
   if (column.encoding == Encoding::kSparse) return HWY_DYNAMIC_DISPATCH(DecodeSparse)(column, stored, values);
-  std::memcpy(values, stored, column.value_bytes());
+  copy_from_row(values, stored, column.value_bytes());
 }
 
 }  // namespace quern::replay
