@@ -22,6 +22,7 @@ struct StoredColumn {
   size_t stored_bytes;
   size_t value_bytes;
   bool raw;
+  Through way;
 };
 
 // Encoded bytes on their way to or from a row. Encoders know nothing of others who write at the same moment, and a
@@ -90,10 +91,10 @@ struct ReplayBuffer::Parts {
       const std::byte* const values = from[c] + row * column.value_bytes;
       std::byte* const stored = column.rows + slot * column.stored_bytes;
       if (column.raw) {
-        copy_to_row(stored, values, column.value_bytes);
+        copy_to_row(stored, values, column.value_bytes, column.way);
       } else {
         encode(schema.columns()[c], values, encoded);
-        copy_to_row(stored, encoded, column.stored_bytes);
+        copy_to_row(stored, encoded, column.stored_bytes, column.way);
       }
     }
   }
