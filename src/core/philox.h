@@ -38,6 +38,7 @@ enum class Purpose : uint16_t {
   kFeedForwardDropout = 6,
   kSample = 7,
   kStories = 8,
+  kReplay = 9,
 };
 
 // A stream of 2^32 blocks of four words, named by what it is for. Cheap to copy.

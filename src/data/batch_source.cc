@@ -6,13 +6,14 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/permutation.h"
 #include "core/philox.h"
-#include "data/permutation.h"
 
 namespace quern::data {
 namespace {
 
-constexpr uint16_t kPositionLayer = 0;  // what the numbers of Purpose::kShuffle are for; 1 is the permutation
+constexpr uint16_t kPositionLayer = 0;  // what the numbers of Purpose::kShuffle are for
+constexpr uint16_t kOrderLayer = 1;
 constexpr uint16_t kShiftLayer = 2;
 
 // 0 ... bound - 1 from 64 random bits. The high half of a product: no bound below 2^40 is off uniform by more than
@@ -96,7 +97,9 @@ uint64_t TrainingBatches::random_position(uint32_t step, uint32_t sequence) cons
 uint64_t TrainingBatches::epoch_position(uint32_t step, uint32_t sequence) const {
   const uint64_t index = static_cast<uint64_t>(step) * options_.sequences_per_step + sequence;
   const auto epoch = static_cast<uint32_t>(index / blocks_);
-  const uint64_t block = Permutation(blocks_, options_.seed, epoch)(index % blocks_);
+  const Permutation order(blocks_,
+                          {.seed = options_.seed, .purpose = Purpose::kShuffle, .layer = kOrderLayer, .step = epoch});
+  const uint64_t block = order(index % blocks_);
   const uint64_t left_out = range_.size() - 1 - blocks_ * options_.context;
   const RandomStream stream{
       .seed = options_.seed, .purpose = Purpose::kShuffle, .layer = kShiftLayer, .step = epoch, .sequence = 0};

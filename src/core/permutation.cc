@@ -1,18 +1,10 @@
-#include "data/permutation.h"
+#include "core/permutation.h"
 
 #include <cassert>
 
-#include "core/philox.h"
+namespace quern {
 
-namespace quern::data {
-namespace {
-
-constexpr uint32_t kRounds = 6;
-constexpr uint16_t kPermutationLayer = 1;  // tells these numbers of Purpose::kShuffle from the random positions
-
-}  // namespace
-
-Permutation::Permutation(uint64_t size, uint64_t seed, uint32_t epoch) : size_(size), seed_(seed), epoch_(epoch) {
+Permutation::Permutation(uint64_t size, const RandomStream& stream) : size_(size), stream_(stream) {
   assert(size >= 1);
   while (half_bits_ < 32 && (size - 1) >> (2 * half_bits_) != 0) ++half_bits_;
 }
@@ -29,9 +21,8 @@ uint64_t Permutation::turn(uint64_t value) const {
   const auto mask = static_cast<uint32_t>((uint64_t{1} << half_bits_) - 1);
   auto left = static_cast<uint32_t>(value >> half_bits_);
   auto right = static_cast<uint32_t>(value) & mask;
-  for (uint32_t round = 0; round < kRounds; ++round) {
-    const RandomStream stream{
-        .seed = seed_, .purpose = Purpose::kShuffle, .layer = kPermutationLayer, .step = epoch_, .sequence = round};
+  RandomStream stream = stream_;
+  for (uint32_t round = 0; round < kRounds; ++round, ++stream.sequence) {
     const uint32_t mixed = left ^ (stream.block(right)[0] & mask);
     left = right;
     right = mixed;
@@ -39,4 +30,4 @@ uint64_t Permutation::turn(uint64_t value) const {
   return static_cast<uint64_t>(left) << half_bits_ | right;
 }
 
-}  // namespace quern::data
+}  // namespace quern

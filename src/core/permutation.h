@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace quern::data {
+#include "core/philox.h"
+
+namespace quern {
 
 // A Feistel network over the smallest 2^(2h) >= size, with Philox as its round function: a bijection whatever the round
 // function is. An image outside 0 ... size - 1 is mapped again until it is inside ("cycle walking"), which keeps it a
@@ -11,8 +13,10 @@ namespace quern::data {
 // average; of six rounds each, because halves of a bit or two mix slowly and cost nothing.
 class Permutation {
  public:
-  // size >= 1. Another epoch of the same seed is another order.
-  Permutation(uint64_t size, uint64_t seed, uint32_t epoch);
+  static constexpr uint32_t kRounds = 6;
+
+  // size >= 1. Another stream is another order; it is used up to stream.sequence + kRounds - 1.
+  Permutation(uint64_t size, const RandomStream& stream);
 
   // The index-th element, index < size. Any thread; no allocation.
   uint64_t operator()(uint64_t index) const;
@@ -21,9 +25,8 @@ class Permutation {
   uint64_t turn(uint64_t value) const;
 
   uint64_t size_;
-  uint64_t seed_;
-  uint32_t epoch_;
+  RandomStream stream_;
   unsigned half_bits_ = 1;
 };
 
-}  // namespace quern::data
+}  // namespace quern
