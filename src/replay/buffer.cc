@@ -49,8 +49,8 @@ std::vector<StoredColumn> stored_columns(const Schema& schema, const Layout& lay
   std::vector<StoredColumn> columns;
   for (size_t c = 0; c < schema.columns().size(); ++c) {
     const Column& column = schema.columns()[c];
-    columns.push_back(
-        {memory + layout.columns[c], column.stored_bytes(), column.value_bytes(), column.encoding == Encoding::kRaw});
+    columns.push_back({memory + layout.columns[c], column.stored_bytes(), column.value_bytes(),
+                       column.encoding == Encoding::kRaw, best_way(column.stored_bytes(), layout.total)});
   }
   return columns;
 }
