@@ -2,7 +2,7 @@
 JOBS ?= $(shell nproc)
 PYTHON = /usr/bin/python3
 
-.PHONY: build demo test test-asan test-tsan bench format lint clean help deps
+.PHONY: build demo test test-asan test-tsan stress-replay bench format lint clean help deps
 
 build: deps             ## Build build/release/quern (the default)
 	cmake --preset release
@@ -23,6 +23,9 @@ test-tsan: deps         ## The same under ThreadSanitizer
 	cmake --preset tsan
 	cmake --build --preset tsan --parallel $(JOBS)
 	ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS)
+
+stress-replay: build    ## Replay buffers under threads, and processes that are killed, for a minute each
+	QUERN_REPLAY_STRESS_SECONDS=60 build/release/tests/replay_test --gtest_filter='ReplayStress*:Killing*'
 
 bench: build            ## Measure kernels, queue and training against limits and peers; fails when a bar is missed
 	build/release/quern bench kernels
@@ -49,4 +52,4 @@ deps:
 	@scripts/install-deps
 
 help:                   ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile

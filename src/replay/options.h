@@ -11,7 +11,7 @@ struct BufferOptions {
   uint64_t capacity = 0;     // rows
   bool prioritised = false;  // keeps a priority for every row
   double alpha = 0.6;        // of priorities: a row is drawn in proportion to priority ^ alpha
-  RateLimit limit;
+  RateLimit limit = {};
   bool prefault = true;  // touch all memory when made or attached to, so that no add pays for a page
 };
 

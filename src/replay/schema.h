@@ -29,7 +29,7 @@ Encoding encoding_named(std::string_view name);        // Error that lists the n
 struct Column {
   std::string name;
   DType dtype = DType::kF32;
-  std::vector<size_t> shape;  // of one row; empty for a scalar
+  std::vector<size_t> shape = {};  // of one row; empty for a scalar
   Encoding encoding = Encoding::kRaw;
   size_t most = 0;  // of kSparse: elements of a row that may differ from zero
 
