@@ -25,26 +25,6 @@ struct StoredColumn {
   Through way;
 };
 
-// Encoded bytes on their way to or from a row. Encoders know nothing of others who write at the same moment, and a
-// decoder must not find a number changed after it has looked at it, so they work on a copy that is this thread's alone.
-// A few kilobytes nearly always; a thread that needs more allocates once.
-std::byte* scratch(size_t bytes) {
-  constexpr size_t kUsual = 16384;
-  alignas(64) static thread_local std::byte usual[kUsual];
-  static thread_local std::vector<std::byte> larger;
-  if (bytes <= kUsual) return usual;
-  if (larger.size() < bytes) larger.resize(bytes);
-  return larger.data();
-}
-
-size_t most_encoded_bytes(const Schema& schema) {
-  size_t most = 0;
-  for (const Column& column : schema.columns()) {
-    if (column.encoding != Encoding::kRaw) most = std::max(most, column.stored_bytes());
-  }
-  return most;
-}
-
 std::vector<StoredColumn> stored_columns(const Schema& schema, const Layout& layout, std::byte* memory) {
   std::vector<StoredColumn> columns;
   for (size_t c = 0; c < schema.columns().size(); ++c) {
@@ -64,7 +44,6 @@ struct ReplayBuffer::Parts {
         options(its_options),
         layout(schema, options),
         columns(stored_columns(schema, layout, memory.data())),
-        encoded_bytes(most_encoded_bytes(schema)),
         words(reinterpret_cast<std::atomic<uint64_t>*>(memory.data() + layout.words), options.capacity),
         ring({counter(CounterPlace::kReserved), counter(CounterPlace::kPublished), words.data()}, options.capacity,
              join()),
@@ -85,7 +64,7 @@ struct ReplayBuffer::Parts {
     return &writers.emplace(memory.descriptor(), memory.place().path(), memory.place().text(), words);
   }
 
-  void store_row(std::span<const std::byte* const> from, size_t row, uint64_t slot, std::byte* encoded) const noexcept {
+  void store_row(std::span<const std::byte* const> from, size_t row, uint64_t slot) const noexcept {
     for (size_t c = 0; c < columns.size(); ++c) {
       const StoredColumn& column = columns[c];
       const std::byte* const values = from[c] + row * column.value_bytes;
@@ -93,8 +72,7 @@ struct ReplayBuffer::Parts {
       if (column.raw) {
         copy_to_row(stored, values, column.value_bytes, column.way);
       } else {
-        encode(schema.columns()[c], values, encoded);
-        copy_to_row(stored, encoded, column.stored_bytes, column.way);
+        encode(schema.columns()[c], values, stored);
       }
     }
   }
@@ -112,7 +90,6 @@ struct ReplayBuffer::Parts {
   BufferOptions options;
   Layout layout;
   std::vector<StoredColumn> columns;
-  size_t encoded_bytes;  // of the largest column that is not raw
   std::span<std::atomic<uint64_t>> words;
   std::optional<Writers> writers;
   Ring ring;
@@ -195,15 +172,13 @@ std::byte* ReplayBuffer::stored(size_t column, uint64_t slot) const noexcept {
   return found.rows + slot * found.stored_bytes;
 }
 
-void ReplayBuffer::load(size_t column, uint64_t slot, std::byte* values) const {
+void ReplayBuffer::load(size_t column, uint64_t slot, std::byte* values) const noexcept {
   const StoredColumn& found = parts_->columns[column];
   const std::byte* const row = found.rows + slot * found.stored_bytes;
   if (found.raw) {
     copy_from_row(values, row, found.value_bytes);
   } else {
-    std::byte* const encoded = scratch(found.stored_bytes);
-    copy_from_row(encoded, row, found.stored_bytes);
-    decode(parts_->schema.columns()[column], encoded, values);
+    decode(parts_->schema.columns()[column], row, values);
   }
 }
 
@@ -211,12 +186,11 @@ uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t row
   parts_->check_values(columns, rows);
   parts_->check_priorities(priorities, rows);
   if (rows == 0) return kNoRow;
-  std::byte* const encoded = scratch(parts_->encoded_bytes);  // here, because from reserve() on nothing may throw
   uint64_t id = parts_->ring.reserve(rows);
   uint64_t written = kNoRow;
   for (size_t row = 0; row < rows; ++row, ++id) {
     written = parts_->ring.write(id, [&](uint64_t slot) {
-      parts_->store_row(columns, row, slot, encoded);
+      parts_->store_row(columns, row, slot);
       if (!parts_->tree) return;
       const uint64_t weight = priorities.empty() ? parts_->highest() : parts_->weight(priorities[row]);
       parts_->raise_highest(weight);

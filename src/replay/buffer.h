@@ -60,7 +60,7 @@ class ReplayBuffer {
   SumTree* tree() const noexcept;  // null unless prioritised
   RateLimiter& limiter() const noexcept;
   std::byte* stored(size_t column, uint64_t slot) const noexcept;
-  void load(size_t column, uint64_t slot, std::byte* values) const;
+  void load(size_t column, uint64_t slot, std::byte* values) const noexcept;
 
  private:
   struct Parts;

@@ -17,7 +17,7 @@ Through best_way(size_t row_bytes, uint64_t ring_bytes) noexcept;
 // Bytes from the caller's memory to a shared row, and back; any sizes and alignments, and nothing outside is touched,
 // since the next row may begin in the same word. A reader that finds its row's word changed afterwards throws away what
 // it got. The bytes are in place for whoever sees a release store that follows.
-void copy_to_row(std::byte* row, const std::byte* from, size_t bytes, Through way) noexcept;
+void copy_to_row(std::byte* row, const std::byte* from, size_t bytes, Through way = Through::kCache) noexcept;
 void copy_from_row(std::byte* to, const std::byte* row, size_t bytes) noexcept;
 
 // Has the first lines of a row on their way while another is copied: 0.90 -> 0.94 of memcpy for random rows.
