@@ -9,8 +9,9 @@
 
 // Readers copy rows that somebody may be overwriting, and look afterwards whether that was so. In the language this is
 // defined for atomics alone, so the plain form copies relaxed atomic words, and tsan sees that form. Elsewhere on
-// x86-64 the words are vectors of SSE2, which every such machine has: no atomics to the compiler, so it must neither
-// drop nor repeat a load, which it has no reason for, and nothing moves across the fences of the callers.
+// x86-64 rows are written by vectors of SSE2, which every such machine has, and read by memcpy: no atomics to the
+// compiler, so it must neither drop nor repeat a load, which it has no reason for, and nothing moves across the fences
+// of the callers.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define QUERN_ROWS_BY_VECTORS 1
 #else
@@ -47,16 +48,6 @@ void words_to_row(std::byte* row, const std::byte* from, size_t bytes) {
     store_shared<uint8_t>(row + i, from + i);
   for (; i + kWord <= bytes; i += kWord) store_shared<uint64_t>(row + i, from + i);
   for (; i < bytes; ++i) store_shared<uint8_t>(row + i, from + i);
-}
-
-void words_from_row(std::byte* to, const std::byte* row, size_t bytes) {
-  size_t i = 0;
-  for (const size_t head = bytes_to_boundary(row, kWord, bytes); i < head; ++i) to[i] = load_shared<std::byte>(row + i);
-  for (; i + kWord <= bytes; i += kWord) {
-    const auto word = load_shared<uint64_t>(row + i);
-    std::memcpy(to + i, &word, kWord);
-  }
-  for (; i < bytes; ++i) to[i] = load_shared<std::byte>(row + i);
 }
 
 #if QUERN_ROWS_BY_VECTORS
@@ -101,16 +92,16 @@ void lines_to_row(std::byte* row, const std::byte* from, size_t bytes) {
   words_to_row(row + i, from + i, bytes - i);
 }
 
-void lines_from_row(std::byte* to, const std::byte* row, size_t bytes) {
-  constexpr size_t kTwo = 2 * kLine;
+#else
+
+void words_from_row(std::byte* to, const std::byte* row, size_t bytes) {
   size_t i = 0;
-  for (; i + kTwo <= bytes; i += kTwo) {
-    const Line first = load_line(row + i);
-    const Line second = load_line(row + i + kLine);
-    store_line(to + i, first);
-    store_line(to + i + kLine, second);
+  for (const size_t head = bytes_to_boundary(row, kWord, bytes); i < head; ++i) to[i] = load_shared<std::byte>(row + i);
+  for (; i + kWord <= bytes; i += kWord) {
+    const auto word = load_shared<uint64_t>(row + i);
+    std::memcpy(to + i, &word, kWord);
   }
-  words_from_row(to + i, row + i, bytes - i);
+  for (; i < bytes; ++i) to[i] = load_shared<std::byte>(row + i);
 }
 
 #endif
@@ -138,9 +129,12 @@ void copy_to_row(std::byte* row, const std::byte* from, size_t bytes, [[maybe_un
 #endif
 }
 
+// Random rows of 49,924 bytes from a ring of 1 GB on that machine: memcpy 1.27 ms for 256 of them, with the next row's
+// first lines fetched before; 1.37 by vectors of SSE2, since memcpy knows an instruction that does not read the lines
+// that it overwrites.
 void copy_from_row(std::byte* to, const std::byte* row, size_t bytes) noexcept {
 #if QUERN_ROWS_BY_VECTORS
-  lines_from_row(to, row, bytes);
+  std::memcpy(to, row, bytes);
 #else
   words_from_row(to, row, bytes);
 #endif

@@ -20,7 +20,7 @@ Through best_way(size_t row_bytes, uint64_t ring_bytes) noexcept;
 void copy_to_row(std::byte* row, const std::byte* from, size_t bytes, Through way = Through::kCache) noexcept;
 void copy_from_row(std::byte* to, const std::byte* row, size_t bytes) noexcept;
 
-// Has the first lines of a row on their way while another is copied: 0.90 -> 0.94 of memcpy for random rows.
+// Has the first lines of a row on their way while another is copied: 3 % less time for random rows of 31 and 18 KB.
 inline void prefetch_row(const std::byte* row, size_t bytes) noexcept {
   constexpr size_t kAhead = 512;  // then the hardware has seen where it goes
   for (size_t i = 0; i < bytes && i < kAhead; i += 64) __builtin_prefetch(row + i);
