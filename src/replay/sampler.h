@@ -4,25 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "replay/buffer.h"
+#include "replay/draw.h"
 
 namespace quern::replay {
-
-enum class Rule {
-  kUniform,             // with replacement
-  kWithoutReplacement,  // uniform, no row twice in one call
-  kPrioritised,         // in proportion to priority ^ alpha
-  kRecent,              // a row's chance halves with every `half_life` rows of age
-};
-
-struct SampleRequest {
-  size_t rows = 0;
-  Rule rule = Rule::kUniform;
-  double half_life = 0;  // of kRecent, in rows
-  double beta =
-      0.4;  // of kPrioritised: importance weights are (size * chance) ^ -beta, divided by the largest of the call
-};
 
 // One row after another in each array; null for what is not wanted.
 struct SampleArrays {
@@ -36,14 +23,31 @@ struct SampleArrays {
 // any number of samplers on one buffer. The cost does not depend on how full the buffer is.
 class Sampler {
  public:
+  // The buffer outlives the sampler.
   Sampler(const ReplayBuffer& buffer, uint64_t seed);
 
+  // Every row that is returned was whole, and in the window of the buffer when it was drawn. Never waits: who wants a
+  // rate limit to hold asks limiter().admit_samples() before.
   // Error when the buffer holds no row (without replacement: fewer than asked for), when the rule does not fit it, or
-  // when the request makes no sense. Allocates nothing.
+  // when the request makes no sense; the arrays hold anything then, and the call does not count. Allocates nothing.
   void sample(const SampleRequest& request, const SampleArrays& out);
 
-  uint64_t draws() const noexcept;  // calls so far; with the seed, all of the state
-  void restore(uint64_t draws) noexcept;
+  uint64_t draws() const noexcept { return draws_; }  // calls so far; with the seed, all of the state
+  void restore(uint64_t draws) noexcept { draws_ = draws; }
+
+ private:
+  struct Sizes {
+    size_t value_bytes;
+    size_t stored_bytes;
+  };
+
+  void check(const SampleRequest& request, const SampleArrays& out) const;
+  bool copy(const SampleArrays& out, size_t row, const Drawn& drawn, const Drawn& following) const;
+
+  const ReplayBuffer* buffer_;
+  uint64_t seed_;
+  uint64_t draws_ = 0;
+  std::vector<Sizes> columns_;  // of the columns, without going through their shapes
 };
 
 }  // namespace quern::replay

@@ -1,0 +1,129 @@
+#include "replay/draw.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "core/error.h"
+
+namespace quern::replay {
+namespace {
+
+constexpr uint16_t kNumberLayer = 0;  // what the numbers of Purpose::kReplay are for
+constexpr uint16_t kOrderLayer = 1;
+
+// Writers that wrap the ring while we draw make misses; following the window now and then makes hits again. A million
+// misses in a row have other reasons: hardly a row in the window is whole, or all are overwritten while being copied.
+constexpr uint64_t kLookEvery = 256;
+constexpr uint64_t kMostTries = uint64_t{1} << 20;
+
+static_assert(Permutation::kRounds <= 8);  // the room between two calls in `sequence`
+
+}  // namespace
+
+Numbers::Numbers(uint64_t seed, uint64_t call) noexcept
+    : stream_{.seed = seed,
+              .purpose = Purpose::kReplay,
+              .layer = kNumberLayer,
+              .step = static_cast<uint32_t>(call),
+              .sequence = static_cast<uint32_t>(call >> 32) << 3} {}
+
+uint64_t Numbers::next() noexcept {
+  if (used_ % 2 == 0) block_ = stream_.block(used_ / 2);
+  const size_t half = 2 * (used_++ % 2);
+  return static_cast<uint64_t>(block_[half + 1]) << 32 | block_[half];
+}
+
+// The high half of bits * bound: of the 2^64 products, floor or ceil(2^64 / bound) have each value. Leaving out the
+// first 2^64 % bound low halves of each makes it the floor everywhere (Lemire, "Fast random integer generation in an
+// interval", 2019).
+uint64_t Numbers::below(uint64_t bound) noexcept {
+  for (;;) {
+    const auto product = static_cast<unsigned __int128>(next()) * bound;
+    const auto low = static_cast<uint64_t>(product);
+    if (low >= bound || low >= (0 - bound) % bound) return static_cast<uint64_t>(product >> 64);
+  }
+}
+
+double Numbers::fraction() noexcept { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+Permutation Numbers::order(uint64_t size) const {
+  RandomStream stream = stream_;
+  stream.layer = kOrderLayer;
+  return {size, stream};
+}
+
+Drawer::Drawer(const ReplayBuffer& buffer, const SampleRequest& request, uint64_t seed, uint64_t call)
+    : buffer_(buffer), request_(request), numbers_(seed, call) {
+  look();
+  if (request.rule != Rule::kWithoutReplacement) return;
+  if (request.rows > size()) {
+    throw Error("[replay] sample: without replacement: expected at least {} rows in the buffer, found {}", request.rows,
+                size());
+  }
+  order_.emplace(numbers_.order(size()));
+}
+
+// The newest ids are often still being written. Without them the newest whole row is the most recent of kRecent, a half
+// life shorter than what is in flight works, and an empty buffer shows.
+void Drawer::look() {
+  if (order_) return;
+  const Window window = buffer_.ring().window();
+  begin_ = window.begin;
+  end_ = newest_ = window.end;
+  while (newest_ > begin_ && !buffer_.ring().holds(newest_ - 1)) --newest_;
+  if (newest_ == begin_) throw Error("[replay] sample: expected at least one row in the buffer, found none");
+}
+
+Drawn Drawer::next() {
+  switch (request_.rule) {
+    case Rule::kUniform:
+      return row(begin_ + numbers_.below(size()));
+    case Rule::kRecent:
+      return row(newest_ - 1 - recent_age());
+    case Rule::kPrioritised:
+      return by_priority();
+    case Rule::kWithoutReplacement:
+      break;
+  }
+  if (taken_ == size()) {
+    throw Error("[replay] sample: without replacement: expected {} rows that can be read, found fewer among {}",
+                request_.rows, size());
+  }
+  return row(begin_ + (*order_)(taken_++));
+}
+
+Drawn Drawer::again(uint64_t tries) {
+  if (tries % kLookEvery == 0) look();
+  if (tries < kMostTries) return next();
+  throw Error("[replay] sample: expected a row that can be read, found none in {} draws from a window of {}", tries,
+              size());
+}
+
+// With q = 2^(-1 / half_life) the ages 0 ... n - 1 have chances in proportion to q^age, so an age is at most a with
+// chance (1 - q^(a + 1)) / (1 - q^n). For u from [0, 1) the inverse of that is floor(log(1 - u (1 - q^n)) / log(q)).
+uint64_t Drawer::recent_age() noexcept {
+  const double log_q = -std::numbers::ln2 / request_.half_life;
+  const double all = -std::expm1(static_cast<double>(size()) * log_q);
+  const double age = std::log1p(-numbers_.fraction() * all) / log_q;
+  return std::min(static_cast<uint64_t>(age), size() - 1);  // rounding could make it n
+}
+
+// Independent draws, not one from each n-th part of the sum: strata would give rows in the order of their slots, so
+// that a part of a call would be rows of one age, and a row that cannot be read could not be drawn again.
+Drawn Drawer::by_priority() {
+  SumTree& tree = *buffer_.tree();
+  const uint64_t total = tree.total();
+  if (total == 0) throw Error("[replay] sample: expected a row with a priority above 0, found none");
+  const SumTree::Found found = tree.find(numbers_.below(total));
+  if (found.weight == 0) return {};
+  const uint64_t id = buffer_.ring().id_in(found.slot);
+  if (id == kNoRow) return {};
+  if (id >= end_) end_ = buffer_.ring().window().end;  // added since we looked
+  if (id + buffer_.capacity() < end_) return {};       // what a killed process left in its slot
+  Drawn drawn = row(id);
+  drawn.chance = static_cast<float>(static_cast<double>(found.weight) / static_cast<double>(total));
+  return drawn;
+}
+
+}  // namespace quern::replay

@@ -1,0 +1,79 @@
+// Proof that sampling allocates nothing and takes no lock.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "benchmarks/lock_counter.h"
+#include "replay/sampler.h"
+#include "support/allocations.h"
+
+namespace quern::replay {
+namespace {
+
+constexpr size_t kRows = 200;
+
+struct Sampled {
+  ReplayBuffer buffer =
+      ReplayBuffer::create(Schema({{.name = "words", .dtype = DType::kU64, .shape = {100}},
+                                   {.name = "bits", .dtype = DType::kU8, .shape = {64}, .encoding = Encoding::kBits}}),
+                           {.capacity = 1000, .prioritised = true, .limit = {.minimum = 10}});
+  Sampler sampler{buffer, 1};
+  std::vector<uint64_t> words = std::vector<uint64_t>(kRows * 100), ids = std::vector<uint64_t>(kRows),
+                        ages = std::vector<uint64_t>(kRows);
+  std::vector<uint8_t> bits = std::vector<uint8_t>(kRows * 64);
+  std::vector<float> weights = std::vector<float>(kRows, 1.0f);
+  std::vector<uint64_t> row = std::vector<uint64_t>(100);
+  std::vector<uint8_t> row_bits = std::vector<uint8_t>(64);
+
+  void add(int times) {
+    const std::byte* const from[] = {reinterpret_cast<const std::byte*>(row.data()),
+                                     reinterpret_cast<const std::byte*>(row_bits.data())};
+    for (int i = 0; i < times; ++i) buffer.add(from, 1);
+  }
+  // Every rule once, with what goes with it.
+  void sample() {
+    std::byte* const to[] = {reinterpret_cast<std::byte*>(words.data()), reinterpret_cast<std::byte*>(bits.data())};
+    for (const Rule rule : {Rule::kUniform, Rule::kWithoutReplacement, Rule::kPrioritised, Rule::kRecent}) {
+      if (!buffer.limiter().admit_samples(kRows, 0)) ADD_FAILURE();
+      sampler.sample({.rows = kRows, .rule = rule, .half_life = 300}, {to, ids.data(), ages.data(), weights.data()});
+    }
+    buffer.update_priorities(ids, weights);
+  }
+};
+
+TEST(SamplerCost, AllocatesNothing) {
+  if (!quern::test::kCountsAllocations) GTEST_SKIP() << "allocations cannot be counted here";
+  Sampled sampled;
+  sampled.add(700);
+  sampled.sample();
+  const size_t before = quern::test::allocation_count;
+  for (int i = 0; i < 20; ++i) sampled.sample();
+  EXPECT_EQ(quern::test::allocation_count - before, 0u);
+  std::free(std::malloc(sampled.words.size()));  // the counter counts
+  EXPECT_GT(quern::test::allocation_count - before, 0u);
+}
+
+TEST(SamplerCost, TakesNoLock) {
+  if (!bench::lock_counts()) GTEST_SKIP() << "locks cannot be counted here";
+  Sampled sampled;
+  sampled.add(700);
+  std::atomic<bool> ready{false}, stop{false}, leave{false};
+  std::atomic<int> writing{1};
+  std::jthread writer([&] {  // starting a thread may lock, so it starts before the count and ends after it
+    ready = true;
+    while (!stop.load()) sampled.add(10);
+    --writing;
+    while (!leave.load()) std::this_thread::yield();
+  });
+  while (!ready.load()) std::this_thread::yield();
+  const long before = bench::lock_counts()->locks;
+  for (int i = 0; i < 20; ++i) sampled.sample();
+  stop = true;
+  while (writing.load() > 0) std::this_thread::yield();
+  EXPECT_EQ(bench::lock_counts()->locks - before, 0);
+  leave = true;
+}
+
+}  // namespace
+}  // namespace quern::replay
