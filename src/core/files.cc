@@ -76,6 +76,17 @@ bool in_use(const fs::path& leftover) {
   return locked;
 }
 
+void remove_unused(const fs::path& folder, std::string_view prefix) {
+  std::error_code ignored;
+  std::vector<fs::path> leftovers;
+  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+    if (entry->path().filename().native().starts_with(prefix)) leftovers.push_back(entry->path());
+  }
+  for (const fs::path& leftover : leftovers) {
+    if (!in_use(leftover)) fs::remove_all(leftover, ignored);
+  }
+}
+
 }  // namespace
 
 FileWriter::FileWriter(fs::path path, fs::path shown)
@@ -183,15 +194,10 @@ void remove_directory(const fs::path& path) {
   if (code) fail(aside, "remove", code.value());
 }
 
-void remove_leftovers(const fs::path& folder) {
-  std::error_code ignored;
-  std::vector<fs::path> leftovers;
-  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
-    if (entry->path().filename().native().starts_with(kTemporaryPrefix)) leftovers.push_back(entry->path());
-  }
-  for (const fs::path& leftover : leftovers) {
-    if (!in_use(leftover)) fs::remove_all(leftover, ignored);
-  }
+void remove_leftovers(const fs::path& folder) { remove_unused(folder, kTemporaryPrefix); }
+
+void remove_leftovers_of(const fs::path& file) {
+  remove_unused(folder_of(file), fmt::format("{}{}-", kTemporaryPrefix, file.filename().native()));
 }
 
 }  // namespace quern

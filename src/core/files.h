@@ -87,4 +87,7 @@ void remove_directory(const std::filesystem::path& path);
 // Removes the temporaries that processes which were killed have left in `folder`, and none that is being written.
 void remove_leftovers(const std::filesystem::path& folder);
 
+// The same for what killed writers of this one file have left beside it: for folders that are not ours alone.
+void remove_leftovers_of(const std::filesystem::path& file);
+
 }  // namespace quern

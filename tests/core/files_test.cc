@@ -157,5 +157,21 @@ TEST(RemoveLeftovers, TakesThoseOfKilledProcessesOnly) {
   EXPECT_EQ(test::names_in(folder.path()), (Names{"kept", alive.temporary().filename()}));
 }
 
+TEST(RemoveLeftovers, OfOneFileTakesNoOthers) {
+  const test::TemporaryFolder folder;
+  const int code = test::run_in_child([&] {
+    const AtomicFile mine(folder / "mine");
+    const AtomicFile other(folder / "other");
+    return kill(getpid(), SIGKILL);
+  });
+  EXPECT_EQ(code, 128 + SIGKILL);
+  const AtomicFile alive(folder / "mine");
+  remove_leftovers_of(folder / "mine");
+  const Names left = test::names_in(folder.path());
+  EXPECT_EQ(left.size(), 2u);
+  EXPECT_TRUE(left.begin()->starts_with(".tmp-mine-"));
+  EXPECT_TRUE(left.rbegin()->starts_with(".tmp-other-"));
+}
+
 }  // namespace
 }  // namespace quern
