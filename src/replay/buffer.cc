@@ -200,6 +200,22 @@ uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t row
   return written == kNoRow ? id - 1 : written;
 }
 
+void ReplayBuffer::put_stored(uint64_t first_id, std::span<const std::byte* const> columns, size_t rows,
+                              std::span<const uint64_t> weights) {
+  for (size_t row = 0; row < rows; ++row) {
+    parts_->ring.write(first_id + row, [&](uint64_t slot) {
+      for (size_t c = 0; c < columns.size(); ++c) {
+        const size_t bytes = parts_->columns[c].stored_bytes;
+        copy_to_row(parts_->columns[c].rows + slot * bytes, columns[c] + row * bytes, bytes);
+      }
+      if (!parts_->tree) return;
+      const uint64_t weight = weights.empty() ? parts_->highest() : weights[row];
+      parts_->raise_highest(weight);
+      parts_->tree->set(slot, weight);
+    });
+  }
+}
+
 bool ReplayBuffer::read(uint64_t id, std::span<std::byte* const> columns) const {
   if (columns.size() != parts_->columns.size()) {
     throw Error("[replay] read: expected {} columns, found {}", parts_->columns.size(), columns.size());

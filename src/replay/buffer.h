@@ -62,6 +62,12 @@ class ReplayBuffer {
   std::byte* stored(size_t column, uint64_t slot) const noexcept;
   void load(size_t column, uint64_t slot, std::byte* values) const noexcept;
 
+  // Writes rows under ids that ring().reserve(rows) gave, as they are stored: columns[c] points to rows *
+  // stored_bytes(). `weights` are those of the tree (one a row, small enough for it), or empty: then as in add().
+  // Nothing is checked.
+  void put_stored(uint64_t first_id, std::span<const std::byte* const> columns, size_t rows,
+                  std::span<const uint64_t> weights = {});
+
  private:
   struct Parts;
   explicit ReplayBuffer(std::unique_ptr<Parts> parts) noexcept;

@@ -1,0 +1,70 @@
+// Some rows of a buffer as they are stored, one column after another: what a snapshot is made of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "replay/schema.h"
+
+namespace quern::replay {
+
+// One part of a block; packed apart from the others, because its bytes are alike.
+struct BlockPart {
+  size_t row_bytes = 0;
+  size_t word = 1;  // size of the numbers in it, for the filter
+};
+
+// What blocks of rows with this schema consist of, in this order: weights (uint64, only if prioritised), gaps (uint32:
+// rows that are missing between the first row of the block and this one), then the columns.
+inline std::vector<BlockPart> block_parts(const Schema& schema, bool prioritised) {
+  std::vector<BlockPart> parts;
+  if (prioritised) parts.push_back({8, 8});
+  parts.push_back({4, 4});
+  for (const Column& column : schema.columns()) {
+    parts.push_back({column.stored_bytes(), column.encoding == Encoding::kRaw ? size_of(column.dtype) : 1});
+  }
+  return parts;
+}
+
+// Rows of a block: enough for about 512 KiB, so that a block stays in the second cache between its copy and its
+// packing. 50,000 rows of 49,924 bytes: see docs/replay.md for what other sizes gave.
+inline size_t block_rows(const Schema& schema) {
+  constexpr size_t kBytes = size_t{512} << 10;
+  constexpr size_t kMost = 65536;
+  const size_t rows = kBytes / schema.stored_bytes();
+  return rows < 1 ? 1 : rows < kMost ? rows : kMost;
+}
+
+// Memory for one block; used again for the next. One thread.
+class RowBlock {
+ public:
+  RowBlock(const Schema& schema, bool prioritised, size_t most_rows)
+      : parts_(block_parts(schema, prioritised)), prioritised_(prioritised) {
+    size_t bytes = 0;
+    for (const BlockPart& part : parts_) {
+      starts_.push_back(bytes);
+      bytes += (checked_bytes(most_rows, part.row_bytes) + kAlignment - 1) / kAlignment * kAlignment;
+    }
+    memory_ = AlignedBuffer<std::byte>(bytes);
+  }
+
+  const std::vector<BlockPart>& parts() const noexcept { return parts_; }
+  std::span<std::byte> part(size_t p) noexcept { return {memory_.data() + starts_[p], rows * parts_[p].row_bytes}; }
+  size_t first_column() const noexcept { return prioritised_ ? 2 : 1; }
+  std::byte* column(size_t c) noexcept { return memory_.data() + starts_[first_column() + c]; }
+  uint64_t* weights() noexcept { return prioritised_ ? reinterpret_cast<uint64_t*>(memory_.data()) : nullptr; }
+  uint32_t* gaps() noexcept { return reinterpret_cast<uint32_t*>(memory_.data() + starts_[prioritised_ ? 1 : 0]); }
+
+  uint64_t first_id = 0;
+  size_t rows = 0;
+
+ private:
+  std::vector<BlockPart> parts_;
+  std::vector<size_t> starts_;
+  bool prioritised_;
+  AlignedBuffer<std::byte> memory_;
+};
+
+}  // namespace quern::replay

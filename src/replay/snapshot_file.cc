@@ -1,0 +1,219 @@
+#include "replay/snapshot_file.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#include "core/crc32c.h"
+#include "core/crew.h"
+#include "core/error.h"
+
+namespace quern::replay {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::array<char, 8> kMagic = {'Q', 'R', 'N', 'S', 'N', 'A', 'P', '\n'};
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kPrioritised = 1;
+constexpr uint64_t kMostId = uint64_t{1} << 62;       // sums with a block's rows do not overflow
+constexpr size_t kMostBlockBytes = size_t{64} << 20;  // unless a single row is larger
+
+// Followed by the schema's text and the CRC-32C of both.
+struct Header {
+  std::array<char, 8> magic = kMagic;
+  uint32_t version = kVersion;
+  uint32_t flags = 0;
+  uint64_t capacity = 0;
+  double alpha = 0;
+  uint32_t most_rows = 0;
+  uint32_t schema_bytes = 0;
+};
+static_assert(sizeof(Header) == 40);
+
+// The last bytes of the file, after the index.
+struct Tail {
+  uint64_t blocks = 0;
+  uint64_t rows = 0;
+  uint64_t skipped = 0;
+  uint32_t header_crc =
+      0;             // ties the two ends together: blocks of one file under the schema of another are no snapshot
+  uint32_t crc = 0;  // of the index and of this up to here
+};
+static_assert(sizeof(Tail) == 32);
+
+template <typename T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+std::string header_text(const SnapshotInfo& info) {
+  const std::string schema = info.schema.text();
+  Header header;
+  header.flags = info.prioritised ? kPrioritised : 0;
+  header.capacity = info.capacity;
+  header.alpha = info.prioritised ? info.alpha : 0;
+  header.most_rows = static_cast<uint32_t>(block_rows(info.schema));
+  header.schema_bytes = static_cast<uint32_t>(schema.size());
+  std::string text(sizeof header, '\0');
+  std::memcpy(text.data(), &header, sizeof header);
+  text += schema;
+  const uint32_t crc = crc32c(text);
+  return text.append(reinterpret_cast<const char*>(&crc), sizeof crc);
+}
+
+uint32_t crc_at_end(std::string_view header) {
+  uint32_t crc;
+  std::memcpy(&crc, header.data() + header.size() - sizeof crc, sizeof crc);
+  return crc;
+}
+
+}  // namespace
+
+SnapshotWriter::SnapshotWriter(const std::filesystem::path& path, const SnapshotInfo& info)
+    : file_((remove_leftovers_of(path), path)) {
+  const std::string header = header_text(info);
+  header_crc_ = crc_at_end(header);
+  file_.writer().write(header);
+}
+
+void SnapshotWriter::write(const BlockEntry& entry, std::span<const std::byte> packed) {
+  file_.writer().write(packed);
+  index_.push_back(entry);
+}
+
+uint64_t SnapshotWriter::finish(uint64_t skipped) {
+  Tail tail;
+  tail.blocks = index_.size();
+  for (const BlockEntry& entry : index_) tail.rows += entry.rows;
+  tail.skipped = skipped;
+  tail.header_crc = header_crc_;
+  std::vector<std::byte> end;
+  const auto index = std::as_bytes(std::span(index_));
+  const auto rest = bytes_of(tail).first(offsetof(Tail, crc));
+  end.insert(end.end(), index.begin(), index.end());
+  end.insert(end.end(), rest.begin(), rest.end());
+  tail.crc = crc32c(end);
+  end.insert(end.end(), bytes_of(tail.crc).begin(), bytes_of(tail.crc).end());
+  file_.writer().write(end);
+  const uint64_t bytes = file_.writer().written();
+  file_.commit();
+  return bytes;
+}
+
+SnapshotReader::SnapshotReader(const std::filesystem::path& path) : file_(path), info_(read_header()) {
+  parts_ = block_parts(info_.schema, info_.prioritised);
+  read_index();
+}
+
+void SnapshotReader::fail(const std::string& expected, const std::string& found) const {
+  throw Error("[snapshot] {}: expected {}, found {}", file_.path().native(), expected, found);
+}
+
+void SnapshotReader::bad_block(size_t block) const {
+  throw Error("[snapshot] {}: block {} of {} is damaged; load an older snapshot", file_.path().native(), block,
+              index_.size());
+}
+
+SnapshotInfo SnapshotReader::read_header() {
+  const std::string_view text = file_.text();
+  Header header;
+  if (text.size() < sizeof header || std::memcmp(text.data(), kMagic.data(), kMagic.size()) != 0) {
+    fail("a snapshot of a replay buffer", "another file");
+  }
+  std::memcpy(&header, text.data(), sizeof header);
+  if (header.version != kVersion) fail(fmt::format("version {}", kVersion), std::to_string(header.version));
+  header_bytes_ = sizeof header + size_t{header.schema_bytes} + sizeof(uint32_t);
+  if (header_bytes_ > text.size()) fail(fmt::format("at least {} bytes", header_bytes_), std::to_string(text.size()));
+  const std::string_view whole = text.substr(0, header_bytes_);
+  header_crc_ = crc_at_end(whole);
+  if (crc32c(whole.substr(0, header_bytes_ - sizeof(uint32_t))) != header_crc_) {
+    fail("a header with its checksum", "a damaged one");
+  }
+  if (header.flags > kPrioritised) fail("flags 0 or 1", std::to_string(header.flags));
+  if (!(header.alpha >= 0 && header.alpha <= 1e6)) fail("an alpha of 0 or more", std::to_string(header.alpha));
+  Schema schema = Schema::from_text(whole.substr(sizeof header, header.schema_bytes));
+  const size_t row = schema.stored_bytes();
+  most_rows_ = header.most_rows;
+  if (most_rows_ == 0 || most_rows_ > std::max<size_t>(1, kMostBlockBytes / row)) {
+    fail(fmt::format("blocks of at most {} rows", std::max<size_t>(1, kMostBlockBytes / row)),
+         std::to_string(most_rows_));
+  }
+  return {std::move(schema), 0, header.flags == kPrioritised, header.capacity, header.alpha, 0, text.size()};
+}
+
+void SnapshotReader::read_index() {
+  const std::span<const std::byte> all = file_.bytes().subspan(header_bytes_);
+  Tail tail;
+  if (all.size() < sizeof tail) fail("blocks and an index", "a file that was cut off");
+  std::memcpy(&tail, all.data() + all.size() - sizeof tail, sizeof tail);
+  const size_t room = all.size() - sizeof tail;
+  if (tail.blocks > room / sizeof(BlockEntry)) fail("an index at the end", "a damaged or cut off file");
+  const size_t index_bytes = tail.blocks * sizeof(BlockEntry);
+  const std::span<const std::byte> end = all.last(index_bytes + sizeof tail);
+  if (tail.header_crc != header_crc_ || tail.crc != crc32c(end.first(end.size() - sizeof tail.crc))) {
+    fail("an index with its checksum at the end", "a damaged or cut off file");
+  }
+  index_.resize(tail.blocks);
+  if (!index_.empty()) std::memcpy(index_.data(), end.data(), index_bytes);
+  check_index(room - index_bytes, tail.rows);
+  info_.rows = tail.rows;
+  info_.skipped = tail.skipped;
+}
+
+// The checksum was right, so this only fails for a file that somebody made up.
+void SnapshotReader::check_index(uint64_t bytes, uint64_t rows) {
+  uint64_t offset = 0, counted = 0, next_id = 0;
+  for (const BlockEntry& entry : index_) {
+    if (entry.rows == 0 || entry.rows > most_rows_ || entry.bytes > bytes - offset || entry.first_id < next_id ||
+        entry.first_id > kMostId) {
+      fail("an index that makes sense", "one that does not");
+    }
+    offsets_.push_back(header_bytes_ + offset);
+    offset += entry.bytes;
+    counted += entry.rows;
+    next_id = entry.first_id + entry.rows;
+  }
+  if (offset != bytes) fail(fmt::format("{} bytes of blocks", offset), std::to_string(bytes));
+  if (counted != rows) fail(fmt::format("{} rows", rows), std::to_string(counted));
+}
+
+std::span<const std::byte> SnapshotReader::packed(size_t block) const {
+  return file_.bytes().subspan(offsets_[block], index_[block].bytes);
+}
+
+void SnapshotReader::verify(size_t threads) const {
+  std::atomic<size_t> next{0};
+  Crew crew(std::clamp<size_t>(threads, 1, std::max<size_t>(1, index_.size())), [&](const Member&) {
+    for (size_t b; (b = next.fetch_add(1, std::memory_order_relaxed)) < index_.size();) {  // each is one thread's
+      if (crc32c(packed(b)) != index_[b].crc) bad_block(b);
+    }
+  });
+  crew.run(crew.threads());
+}
+
+void SnapshotReader::unpack_part(size_t block, size_t part, BlockCodec& codec, std::span<std::byte> out) const {
+  std::span<const std::byte> rest = packed(block);
+  for (size_t p = 0; p < part; ++p) {
+    if (!BlockCodec::skip(rest, index_[block].rows * parts_[p].row_bytes)) bad_block(block);
+  }
+  if (!codec.unpack(rest, parts_[part].word, out)) bad_block(block);
+}
+
+void SnapshotReader::unpack(size_t block, BlockCodec& codec, RowBlock& out) const {
+  std::span<const std::byte> rest = packed(block);
+  out.rows = index_[block].rows;
+  out.first_id = index_[block].first_id;
+  const size_t gaps = out.first_column() - 1;
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    const bool good =
+        p == gaps ? BlockCodec::skip(rest, out.part(p).size()) : codec.unpack(rest, parts_[p].word, out.part(p));
+    if (!good) bad_block(block);
+  }
+  if (!rest.empty()) bad_block(block);
+}
+
+}  // namespace quern::replay

@@ -1,0 +1,79 @@
+// The file of a snapshot: header, packed blocks of rows, index. docs/formats.md has the bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/files.h"
+#include "core/mapped_file.h"
+#include "replay/block_codec.h"
+#include "replay/row_block.h"
+#include "replay/snapshot.h"
+
+namespace quern::replay {
+
+struct BlockEntry {
+  uint64_t first_id = 0;  // of its first row
+  uint64_t bytes = 0;
+  uint32_t rows = 0;
+  uint32_t crc = 0;  // CRC-32C of its bytes
+};
+static_assert(sizeof(BlockEntry) == 24);
+
+// Writes one from front to back. It appears under its name in finish(), complete, or never.
+class SnapshotWriter {
+ public:
+  SnapshotWriter(const std::filesystem::path& path, const SnapshotInfo& info);
+
+  void write(const BlockEntry& entry, std::span<const std::byte> packed);
+  uint64_t finish(uint64_t skipped);  // returns the size of the file
+
+ private:
+  AtomicFile file_;
+  uint32_t header_crc_ = 0;
+  std::vector<BlockEntry> index_;
+};
+
+// One that was opened: header and index are checked, so that all sizes in them are true; the blocks are not until
+// verify(). Any thread.
+class SnapshotReader {
+ public:
+  // Error: no file, not a snapshot, another version, cut off, damaged.
+  explicit SnapshotReader(const std::filesystem::path& path);
+
+  const SnapshotInfo& info() const noexcept { return info_; }
+  const std::vector<BlockEntry>& blocks() const noexcept { return index_; }
+  size_t most_rows() const noexcept { return most_rows_; }  // of a block
+
+  // Compares all blocks with their checksums, by so many threads. Error naming the first bad one.
+  void verify(size_t threads) const;
+
+  // Unpacks part `part` of a block to `out`, which is block.rows * row_bytes. Error when that cannot be done.
+  void unpack_part(size_t block, size_t part, BlockCodec& codec, std::span<std::byte> out) const;
+
+  // Unpacks all of it but the gaps. Error when it cannot be done.
+  void unpack(size_t block, BlockCodec& codec, RowBlock& out) const;
+
+ private:
+  SnapshotInfo read_header();
+  void read_index();
+  void check_index(uint64_t bytes, uint64_t rows);
+  std::span<const std::byte> packed(size_t block) const;
+  [[noreturn]] void fail(const std::string& expected, const std::string& found) const;
+  [[noreturn]] void bad_block(size_t block) const;
+
+  MappedFile file_;
+  size_t header_bytes_ = 0;
+  uint32_t header_crc_ = 0;
+  size_t most_rows_ = 0;
+  SnapshotInfo info_;  // after what read_header() sets
+  std::vector<BlockPart> parts_;
+  std::vector<BlockEntry> index_;
+  std::vector<uint64_t> offsets_;
+};
+
+}  // namespace quern::replay

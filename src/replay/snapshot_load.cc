@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "core/crew.h"
+#include "core/error.h"
+#include "replay/snapshot.h"
+#include "replay/snapshot_file.h"
+#include "replay/turns.h"
+
+namespace quern::replay {
+namespace {
+
+// Threads take the next blocks and unpack them at once; the ids of their rows are reserved in turn, which keeps the
+// order; then all copy to the buffer at once. Nothing is reserved that was not unpacked, so that a block which cannot
+// be leaves no gap behind.
+class Loader {
+ public:
+  Loader(ReplayBuffer& buffer, const SnapshotReader& reader, const std::filesystem::path& path)
+      : buffer_(buffer),
+        reader_(reader),
+        path_(path),
+        skipped_(reader.info().rows - std::min(reader.info().rows, buffer.capacity())),
+        weighted_(reader.info().prioritised && buffer.tree() != nullptr) {
+    uint64_t begin = 0;
+    for (const BlockEntry& block : reader.blocks()) {
+      begins_.push_back(begin);
+      begin += block.rows;
+      if (begin <= skipped_) ++first_;
+    }
+  }
+
+  // Unpacks them all for that, which costs 8 bytes a row.
+  void check_weights() const {
+    if (!weighted_) return;
+    BlockCodec codec;
+    std::vector<uint64_t> weights(reader_.most_rows());
+    for (size_t b = first_; b < reader_.blocks().size(); ++b) {
+      const std::span<uint64_t> here = std::span(weights).first(reader_.blocks()[b].rows);
+      reader_.unpack_part(b, 0, codec, std::as_writable_bytes(here));
+      convert(here);
+    }
+  }
+
+  SnapshotResult run(size_t threads) {
+    Crew crew(std::clamp<size_t>(threads, 1, std::max<size_t>(1, reader_.blocks().size())),
+              [this](const Member&) { work(); });
+    crew.run(crew.threads());
+    return {reader_.info().rows - skipped_, reader_.info().bytes, skipped_};
+  }
+
+ private:
+  void work() {
+    try {
+      RowBlock block(reader_.info().schema, reader_.info().prioritised, reader_.most_rows());
+      BlockCodec codec;
+      for (size_t b; (b = first_ + next_.fetch_add(1, std::memory_order_relaxed)) < reader_.blocks().size();) {
+        reader_.unpack(b, codec, block);
+        if (weighted_) convert({block.weights(), block.rows});
+        const size_t left_out = skipped_ - std::min(skipped_, begins_[b]);  // of the first block
+        if (!turns_.await(b - first_)) return;
+        const uint64_t id = buffer_.ring().reserve(block.rows - left_out);
+        turns_.pass();
+        put(block, left_out, id);
+      }
+    } catch (...) {
+      turns_.stop();
+      throw;
+    }
+  }
+
+  void put(RowBlock& block, size_t left_out, uint64_t id) {
+    std::vector<const std::byte*> columns;
+    for (size_t c = 0; c < buffer_.schema().columns().size(); ++c) {
+      columns.push_back(block.column(c) + left_out * block.parts()[block.first_column() + c].row_bytes);
+    }
+    const size_t rows = block.rows - left_out;
+    buffer_.put_stored(
+        id, columns, rows,
+        weighted_ ? std::span<const uint64_t>(block.weights() + left_out, rows) : std::span<const uint64_t>());
+  }
+
+  // From the units of the snapshot to those of the buffer. Error when one is too large for the buffer's sum.
+  void convert(std::span<uint64_t> weights) const {
+    const double saved = reader_.info().alpha, ours = buffer_.options().alpha;
+    const uint64_t largest = std::numeric_limits<uint64_t>::max() / buffer_.capacity();
+    for (uint64_t& weight : weights) {
+      if (saved != ours && weight != 0) {
+        // An alpha of 0 has made all priorities equal.
+        const double units = std::ldexp(static_cast<double>(weight), -24);
+        weight = weight_of(saved == 0 ? 1 : std::pow(units, 1 / saved), ours, buffer_.capacity());
+      }
+      if (weight > largest) {
+        throw Error("[snapshot] {}: expected weights of at most {} in a buffer of {} rows, found {}", path_.native(),
+                    largest, buffer_.capacity(), weight);
+      }
+    }
+  }
+
+  ReplayBuffer& buffer_;
+  const SnapshotReader& reader_;
+  const std::filesystem::path& path_;
+  const uint64_t skipped_;  // the oldest rows, for which there is no room
+  const bool weighted_;
+  std::vector<uint64_t> begins_;  // rows before each block
+  size_t first_ = 0;              // the first block of which any row is wanted
+  std::atomic<size_t> next_{0};
+  Turns turns_;
+};
+
+}  // namespace
+
+SnapshotResult load_snapshot(ReplayBuffer& buffer, const std::filesystem::path& path, const SnapshotOptions& options) {
+  const SnapshotReader reader(path);
+  buffer.schema().expect_same(reader.info().schema, "[snapshot] " + path.native());
+  reader.verify(options.threads);
+  Loader loader(buffer, reader, path);
+  loader.check_weights();
+  return loader.run(options.threads);
+}
+
+SnapshotInfo snapshot_info(const std::filesystem::path& path) { return SnapshotReader(path).info(); }
+
+}  // namespace quern::replay

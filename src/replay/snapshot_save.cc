@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "core/crc32c.h"
+#include "core/crew.h"
+#include "replay/row_copy.h"
+#include "replay/snapshot.h"
+#include "replay/snapshot_file.h"
+#include "replay/turns.h"
+
+namespace quern::replay {
+namespace {
+
+// Threads take the next blocks, copy and pack them at once, and write them in turn.
+class Saver {
+ public:
+  Saver(const ReplayBuffer& buffer, const std::filesystem::path& path, const SnapshotOptions& options, Window window)
+      : buffer_(buffer),
+        options_(options),
+        window_(window),
+        most_rows_(block_rows(buffer.schema())),
+        blocks_((window.size() + most_rows_ - 1) / most_rows_),
+        writer_(path, {buffer.schema(), 0, buffer.tree() != nullptr, buffer.capacity(), buffer.options().alpha}) {}
+
+  SnapshotResult run() {
+    const size_t threads = std::clamp<size_t>(options_.threads, 1, std::max<uint64_t>(1, blocks_));
+    Crew crew(threads, [this](const Member&) { work(); });
+    crew.run(threads);
+    const uint64_t skipped = window_.size() - rows_;
+    return {rows_, writer_.finish(skipped), skipped};
+  }
+
+ private:
+  void work() {
+    try {
+      RowBlock block(buffer_.schema(), buffer_.tree() != nullptr, most_rows_);
+      BlockCodec codec(options_.acceleration);
+      size_t most = 0;
+      for (const BlockPart& part : block.parts()) most += BlockCodec::most_packed(most_rows_ * part.row_bytes);
+      AlignedBuffer<std::byte> packed(most);
+      for (uint64_t b; (b = next_.fetch_add(1, std::memory_order_relaxed)) < blocks_;) {  // each is one thread's
+        gather(b, block);
+        const size_t size = pack(block, codec, packed.data());
+        if (!turns_.await(b)) return;
+        write(block, {packed.data(), size});
+        turns_.pass();
+      }
+    } catch (...) {
+      turns_.stop();
+      throw;
+    }
+  }
+
+  void gather(uint64_t b, RowBlock& block) const {
+    const uint64_t begin = window_.begin + b * most_rows_;
+    const uint64_t end = std::min<uint64_t>(window_.end, begin + most_rows_);
+    block.rows = 0;
+    for (uint64_t id = begin; id < end; ++id) {
+      if (!buffer_.ring().read(id, [&](uint64_t slot) { copy_row(slot, block); })) continue;
+      if (block.rows == 0) block.first_id = id;
+      block.gaps()[block.rows] = static_cast<uint32_t>(id - block.first_id - block.rows);
+      ++block.rows;
+    }
+  }
+
+  void copy_row(uint64_t slot, RowBlock& block) const {
+    for (size_t c = 0; c < buffer_.schema().columns().size(); ++c) {
+      const size_t bytes = block.parts()[block.first_column() + c].row_bytes;
+      copy_from_row(block.column(c) + block.rows * bytes, buffer_.stored(c, slot), bytes);
+    }
+    if (buffer_.tree() != nullptr) block.weights()[block.rows] = buffer_.tree()->get(slot);
+  }
+
+  static size_t pack(RowBlock& block, BlockCodec& codec, std::byte* out) {
+    size_t size = 0;
+    for (size_t p = 0; p < block.parts().size(); ++p) {
+      size += codec.pack(block.part(p), block.parts()[p].word, out + size);
+    }
+    return size;
+  }
+
+  void write(const RowBlock& block, std::span<const std::byte> packed) {
+    if (block.rows == 0) return;
+    writer_.write({block.first_id, packed.size(), static_cast<uint32_t>(block.rows), crc32c(packed)}, packed);
+    rows_ += block.rows;
+  }
+
+  const ReplayBuffer& buffer_;
+  const SnapshotOptions options_;
+  const Window window_;
+  const size_t most_rows_;
+  const uint64_t blocks_;
+  SnapshotWriter writer_;  // of the thread whose turn it is, like rows_
+  uint64_t rows_ = 0;
+  std::atomic<uint64_t> next_{0};
+  Turns turns_;
+};
+
+}  // namespace
+
+SnapshotResult save_snapshot(const ReplayBuffer& buffer, const std::filesystem::path& path,
+                             const SnapshotOptions& options) {
+  return Saver(buffer, path, options, buffer.ring().window()).run();
+}
+
+std::future<SnapshotResult> save_snapshot_in_background(const ReplayBuffer& buffer, std::filesystem::path path,
+                                                        const SnapshotOptions& options) {
+  return std::async(std::launch::async, [&buffer, path = std::move(path), options, window = buffer.ring().window()] {
+    return Saver(buffer, path, options, window).run();
+  });
+}
+
+}  // namespace quern::replay
