@@ -1,6 +1,7 @@
 // The file of a snapshot: header, packed blocks of rows, index. docs/formats.md has the bytes.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -15,6 +16,12 @@
 #include "replay/snapshot.h"
 
 namespace quern::replay {
+
+// The priority that has this weight (sum_tree.h); an alpha of 0 has made all priorities above 0 equal, to 1 say.
+inline double priority_of(uint64_t weight, double alpha) {
+  if (weight == 0) return 0;
+  return alpha == 0 ? 1 : std::pow(std::ldexp(static_cast<double>(weight), -24), 1 / alpha);
+}
 
 struct BlockEntry {
   uint64_t first_id = 0;  // of its first row

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -87,11 +86,7 @@ class Loader {
     const double saved = reader_.info().alpha, ours = buffer_.options().alpha;
     const uint64_t largest = std::numeric_limits<uint64_t>::max() / buffer_.capacity();
     for (uint64_t& weight : weights) {
-      if (saved != ours && weight != 0) {
-        // An alpha of 0 has made all priorities equal.
-        const double units = std::ldexp(static_cast<double>(weight), -24);
-        weight = weight_of(saved == 0 ? 1 : std::pow(units, 1 / saved), ours, buffer_.capacity());
-      }
+      if (saved != ours) weight = weight_of(priority_of(weight, saved), ours, buffer_.capacity());
       if (weight > largest) {
         throw Error("[snapshot] {}: expected weights of at most {} in a buffer of {} rows, found {}", path_.native(),
                     largest, buffer_.capacity(), weight);

@@ -1,0 +1,201 @@
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "core/error.h"
+#include "core/mapped_file.h"
+#include "replay/encoding.h"
+#include "replay/npy.h"
+#include "replay/npz.h"
+#include "replay/npz_names.h"
+#include "replay/zip.h"
+
+namespace quern::replay {
+namespace {
+
+std::string shape_text(const std::vector<size_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
+
+// One array of the archive, a block of rows at a time.
+struct Array {
+  ZipStream stream;
+  NpyHeader header;
+  size_t row_bytes = 0;
+  AlignedBuffer<std::byte> values;
+};
+
+// All arrays from the first row on; each pass makes one of these.
+class Importer {
+ public:
+  Importer(const ReplayBuffer& buffer, const ZipReader& archive) : buffer_(buffer), archive_(archive) {
+    check_entries();
+    for (const Column& column : buffer.schema().columns()) {
+      Array array = open(column.name);
+      check_column(column, array);
+      arrays_.push_back(std::move(array));
+    }
+    if (buffer.tree() != nullptr && archive.find(entry_name(kPrioritiesArray)) != nullptr) {
+      priorities_.emplace(open(std::string(kPrioritiesArray)));
+      check_priorities(*priorities_);
+    }
+    most_rows_ = std::max<size_t>(1, (size_t{1} << 20) / buffer.schema().value_bytes());
+    for (Array& array : arrays_) array.values = AlignedBuffer<std::byte>(checked_bytes(most_rows_, array.row_bytes));
+    if (priorities_) priorities_->values = AlignedBuffer<std::byte>(most_rows_ * priorities_->row_bytes);
+    floats_.resize(most_rows_);
+  }
+
+  uint64_t rows() const { return rows_; }
+
+  // The next rows to the arrays: how many.
+  size_t next(uint64_t most) {
+    const size_t rows = std::min({most_rows_, rows_ - done_, most});
+    for (Array& array : arrays_) array.stream.read(array.values.span().first(rows * array.row_bytes));
+    if (priorities_) read_priorities(rows);
+    done_ += rows;
+    return rows;
+  }
+
+  // Of the rows that next() has read. Error names array and row.
+  void check_values(size_t rows) const {
+    for (size_t c = 0; c < arrays_.size(); ++c) {
+      const Column& column = buffer_.schema().columns()[c];
+      for (size_t row = 0; row < rows; ++row) {
+        size_t bad = 0;
+        if (can_encode(column, arrays_[c].values.data() + row * arrays_[c].row_bytes, bad)) continue;
+        fail(column.name, fmt::format("row {}: expected {}, found something else at element {}", done_ - rows + row,
+                                      column.encoding == Encoding::kBits
+                                          ? "zeros and ones"
+                                          : fmt::format("at most {} values other than zero", column.most),
+                                      bad));
+      }
+    }
+    for (const float priority : priorities(rows)) {
+      static_cast<void>(weight_of(priority, buffer_.options().alpha, buffer_.capacity()));
+    }
+  }
+
+  void finish() {
+    for (Array& array : arrays_) array.stream.finish();
+    if (priorities_) priorities_->stream.finish();
+  }
+
+  void add_to(ReplayBuffer& buffer, size_t rows) const {
+    std::vector<const std::byte*> columns;
+    for (const Array& array : arrays_) columns.push_back(array.values.data());
+    buffer.add(columns, rows, priorities(rows));
+  }
+
+ private:
+  static std::string entry_name(std::string_view array) { return std::string(array) + ".npy"; }
+
+  [[noreturn]] void fail(std::string_view array, const std::string& what) const {
+    throw Error("{}: array '{}': {}", archive_.place(), array, what);
+  }
+
+  // Left out in silence, an array would be missed later.
+  void check_entries() const {
+    for (const ZipEntry& entry : archive_.entries()) {
+      bool known = entry.name == entry_name(kIdsArray) || entry.name == entry_name(kPrioritiesArray);
+      std::vector<std::string_view> names;
+      for (const Column& column : buffer_.schema().columns()) {
+        known = known || entry.name == entry_name(column.name);
+        names.push_back(column.name);
+      }
+      if (known) continue;
+      throw Error("{}: expected the arrays {}, found '{}'", archive_.place(), fmt::join(names, ", "), entry.name);
+    }
+  }
+
+  Array open(const std::string& name) const {
+    const ZipEntry* entry = archive_.find(entry_name(name));
+    if (entry == nullptr) fail(name, "expected in the file, found none");
+    Array array{ZipStream(archive_, *entry), {}, 0, {}};
+    array.header = read_npy_header([&](std::span<std::byte> out) { array.stream.read(out); },
+                                   fmt::format("{}: array '{}'", archive_.place(), name));
+    if (array.header.shape.empty()) fail(name, "expected rows, found a single number");
+    return array;
+  }
+
+  void check_column(const Column& column, Array& array) {
+    const std::vector<size_t> row(array.header.shape.begin() + 1, array.header.shape.end());
+    if (array.header.dtype != column.dtype || row != column.shape) {
+      fail(column.name, fmt::format("expected {} {} a row, found {} {}", name_of(column.dtype),
+                                    shape_text(column.shape), name_of(array.header.dtype), shape_text(row)));
+    }
+    if (arrays_.empty()) rows_ = array.header.shape[0];
+    check_rows(column.name, array);
+    array.row_bytes = column.value_bytes();
+  }
+
+  void check_priorities(Array& array) const {
+    const DType dtype = array.header.dtype;
+    if (array.header.shape.size() != 1 || (dtype != DType::kF32 && dtype != DType::kF64)) {
+      fail(kPrioritiesArray, fmt::format("expected float32 or float64 () a row, found {} of shape {}", name_of(dtype),
+                                         shape_text(array.header.shape)));
+    }
+    check_rows(kPrioritiesArray, array);
+    array.row_bytes = size_of(dtype);
+  }
+
+  void check_rows(std::string_view name, const Array& array) const {
+    if (array.header.shape[0] == rows_) return;
+    fail(name, fmt::format("expected {} rows as in '{}', found {}", rows_, buffer_.schema().columns()[0].name,
+                           array.header.shape[0]));
+  }
+
+  void read_priorities(size_t rows) {
+    priorities_->stream.read(priorities_->values.span().first(rows * priorities_->row_bytes));
+    for (size_t row = 0; row < rows; ++row) {
+      if (priorities_->header.dtype == DType::kF32) {
+        std::memcpy(&floats_[row], priorities_->values.data() + row * 4, 4);
+      } else {
+        double wide = 0;
+        std::memcpy(&wide, priorities_->values.data() + row * 8, 8);
+        floats_[row] = static_cast<float>(wide);
+      }
+    }
+  }
+
+  std::span<const float> priorities(size_t rows) const {
+    return priorities_ ? std::span(floats_).first(rows) : std::span<const float>();
+  }
+
+  const ReplayBuffer& buffer_;
+  const ZipReader& archive_;
+  std::vector<Array> arrays_;  // of the columns
+  std::optional<Array> priorities_;
+  std::vector<float> floats_;
+  size_t most_rows_ = 0;
+  uint64_t rows_ = 0;
+  uint64_t done_ = 0;
+};
+
+}  // namespace
+
+SnapshotResult import_npz(ReplayBuffer& buffer, const std::filesystem::path& path) {
+  const MappedFile file(path);
+  const ZipReader archive(file.bytes(), "[npz] " + path.native());
+  Importer check(buffer, archive);
+  for (uint64_t left = check.rows(); left > 0;) {
+    const size_t rows = check.next(left);
+    check.check_values(rows);
+    left -= rows;
+  }
+  check.finish();
+  Importer add(buffer, archive);
+  const uint64_t skipped = add.rows() - std::min(add.rows(), buffer.capacity());
+  for (uint64_t left = skipped; left > 0;) left -= add.next(left);
+  for (uint64_t left = add.rows() - skipped; left > 0;) {
+    const size_t rows = add.next(left);
+    add.add_to(buffer, rows);
+    left -= rows;
+  }
+  return {add.rows() - skipped, file.bytes().size(), skipped};
+}
+
+}  // namespace quern::replay

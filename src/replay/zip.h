@@ -1,0 +1,89 @@
+// ZIP archives as NumPy makes and reads them: stored or deflated entries, ZIP64 where sizes need it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/files.h"
+
+namespace quern::replay {
+
+// CRC-32 as in ZIP, going on from `crc` (0 at first).
+uint32_t zip_crc(uint32_t crc, std::span<const std::byte> bytes) noexcept;
+
+struct ZipEntry {
+  std::string name;
+  uint32_t crc = 0;
+  uint64_t size = 0;    // of the contents
+  uint64_t packed = 0;  // in the archive
+  uint64_t offset = 0;  // of its header
+  bool deflated = false;
+};
+
+// Writes an archive from front to back, entries stored as they are. Size and checksum are known beforehand, so that
+// programs which read from the front find them too.
+class ZipWriter {
+ public:
+  explicit ZipWriter(FileWriter& file) : file_(file) {}
+
+  // The contents follow by file.write(), in as many pieces as one likes.
+  void begin(const std::string& name, uint64_t size, uint32_t crc);
+  void finish();
+
+ private:
+  FileWriter& file_;
+  std::vector<ZipEntry> entries_;
+};
+
+// The directory of an archive. `place` starts the message of every Error.
+class ZipReader {
+ public:
+  // Error when it is no ZIP archive, or one with parts that are encrypted, packed otherwise or outside of the file.
+  // Safe for any bytes, which must stay there.
+  ZipReader(std::span<const std::byte> bytes, std::string place);
+
+  const std::vector<ZipEntry>& entries() const noexcept { return entries_; }
+  const ZipEntry* find(std::string_view name) const noexcept;
+  std::span<const std::byte> packed(const ZipEntry& entry) const;
+  const std::string& place() const noexcept { return place_; }
+
+ private:
+  void read_directory(uint64_t offset, uint64_t size, uint64_t count);
+
+  std::span<const std::byte> bytes_;
+  std::string place_;
+  std::vector<ZipEntry> entries_;
+};
+
+// The contents of one entry from front to back. One thread.
+class ZipStream {
+ public:
+  ZipStream(const ZipReader& archive, const ZipEntry& entry);
+  ZipStream(ZipStream&&) noexcept;
+  ~ZipStream();
+
+  // Fills `out`. Error when there is less, or it cannot be unpacked.
+  void read(std::span<std::byte> out);
+
+  // Error unless this was all, with the right checksum.
+  void finish();
+
+ private:
+  struct Inflater;
+  void inflate(std::span<std::byte> out);
+  [[noreturn]] void fail(const char* what) const;
+
+  std::string place_;
+  ZipEntry entry_;
+  std::span<const std::byte> rest_;
+  std::unique_ptr<Inflater> inflater_;
+  uint64_t done_ = 0;
+  uint32_t crc_ = 0;
+};
+
+}  // namespace quern::replay
