@@ -206,7 +206,7 @@ void ReplayBuffer::put_stored(uint64_t first_id, std::span<const std::byte* cons
     parts_->ring.write(first_id + row, [&](uint64_t slot) {
       for (size_t c = 0; c < columns.size(); ++c) {
         const size_t bytes = parts_->columns[c].stored_bytes;
-        copy_to_row(parts_->columns[c].rows + slot * bytes, columns[c] + row * bytes, bytes);
+        copy_to_row(parts_->columns[c].rows + slot * bytes, columns[c] + row * bytes, bytes, parts_->columns[c].way);
       }
       if (!parts_->tree) return;
       const uint64_t weight = weights.empty() ? parts_->highest() : weights[row];
