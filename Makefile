@@ -27,9 +27,10 @@ test-tsan: deps         ## The same under ThreadSanitizer
 stress-replay: build    ## Replay buffers under threads, and processes that are killed, for a minute each
 	QUERN_REPLAY_STRESS_SECONDS=60 build/release/tests/replay_test --gtest_filter='ReplayStress*:Killing*'
 
-bench: build            ## Measure kernels, queue and training against limits and peers; fails when a bar is missed
+bench: build            ## Measure kernels, queue, replay and training against limits and peers; fails when a bar is missed
 	build/release/quern bench kernels
 	build/release/quern bench queue
+	build/release/quern bench replay
 	build/release/quern bench train --preset tiny
 	build/release/quern bench train --preset small
 	build/release/quern bench train --preset gpt2

@@ -12,5 +12,7 @@ void bench_attention(Context& context);
 void bench_gelu(Context& context);
 void bench_vector_ops(Context& context);
 void bench_queue(Context& context);
+void bench_replay(Context& context);
+void bench_replay_parallel(Context& context);
 
 }  // namespace quern::bench

@@ -36,7 +36,9 @@ const std::vector<Workload>& workloads() {
        {"accumulate", "norm", "convert"},
        "gradient operations against the same traffic without arithmetic",
        bench::bench_vector_ops},
-      {"queue", {"queue"}, "bounded queue against a mutex, oneTBB and moodycamel", bench::bench_queue}};
+      {"queue", {"queue"}, "bounded queue against a mutex, oneTBB and moodycamel", bench::bench_queue},
+      {"replay", {"replay"}, "adding and sampling against memcpy", bench::bench_replay},
+      {"replay", {"replay"}, "threads and processes at once against one alone", bench::bench_replay_parallel}};
   return all;
 }
 
@@ -118,6 +120,7 @@ constexpr const char* kExamples = R"(Examples:
   quern bench kernels
   quern bench kernels --filter gemm/nt --threads 1
   quern bench queue --json > queue.json
+  quern bench replay --filter replay/add
   quern bench train --preset small
   quern bench diagnostics
 
@@ -149,16 +152,20 @@ Command add_bench(CLI::App& app) {
   CLI::App* kernels =
       add_group(*bench, "kernels", "GEMM, attention, LayerNorm, AdamW and vector operations", state->options);
   CLI::App* queue = add_group(*bench, "queue", "The bounded queue, 1x1 to 4x4 producers x consumers", state->options);
+  CLI::App* replay =
+      add_group(*bench, "replay", "The replay buffer: rows of 49,924 bytes, up to 5 GB of them", state->options);
   CLI::App* train = add_train_bench(*bench, state->train);
   CLI::App* diagnostics = add_diagnostics_bench(*bench, state->diagnostics);
-  return {bench, [state, kernels, queue, train, diagnostics] {
-            if (state->list) return list_workloads();
-            if (kernels->parsed()) return run_bench("kernels", state->options);
-            if (queue->parsed()) return run_bench("queue", state->options);
-            if (train->parsed()) return run_train_bench(state->train);
-            if (diagnostics->parsed()) return run_diagnostics_bench(state->diagnostics);
-            throw Error("bench: expected kernels, queue, train, diagnostics or --list; run `quern bench --help`");
-          }};
+  return {
+      bench, [state, kernels, queue, replay, train, diagnostics] {
+        if (state->list) return list_workloads();
+        if (kernels->parsed()) return run_bench("kernels", state->options);
+        if (queue->parsed()) return run_bench("queue", state->options);
+        if (replay->parsed()) return run_bench("replay", state->options);
+        if (train->parsed()) return run_train_bench(state->train);
+        if (diagnostics->parsed()) return run_diagnostics_bench(state->diagnostics);
+        throw Error("bench: expected kernels, queue, replay, train, diagnostics or --list; run `quern bench --help`");
+      }};
 }
 
 }  // namespace quern::cli

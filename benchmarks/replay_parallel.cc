@@ -1,0 +1,193 @@
+// Several threads, and several processes, that add to and sample from one replay buffer at once, beside one alone.
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "benchmarks/replay_rows.h"
+#include "benchmarks/workloads.h"
+#include "core/error.h"
+#include "replay/buffer.h"
+#include "replay/sampler.h"
+
+namespace quern::bench {
+namespace {
+
+using replay::Place;
+using replay::ReplayBuffer;
+using replay::Sampler;
+
+struct Mix {
+  const char* name;
+  size_t writers, readers;
+  size_t workers() const { return writers + readers; }
+};
+constexpr Mix kMixes[] = {{"4w", 4, 0}, {"4r", 0, 4}, {"2w2r", 2, 2}};
+
+// What all of a group share, wherever they run. In every round they start together, and the clock stops when the last
+// is done.
+struct Rounds {
+  std::atomic<size_t> ready{0}, begun{0}, done{0}, failed{0};
+  std::atomic<bool> stop{false};
+
+  // Looks every 20 us: a waiting group must not take the cores from the one that is timed.
+  template <typename Condition>
+  static void wait_until(Condition condition) {
+    while (!condition()) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+};
+
+// One who adds or samples `batches` batches a round, or does both by turns.
+struct Worker {
+  bool adds = true, samples = false;
+  size_t batches = 0;
+
+  void run(ReplayBuffer& buffer, Rounds& rounds, uint64_t seed) const {
+    ReplayRows rows, got;
+    rows.fill();
+    const std::vector<std::byte*> from = rows.arrays(), to = got.arrays();
+    const std::vector<const std::byte*> in(from.begin(), from.end());
+    Sampler sampler(buffer, seed);
+    rounds.ready.fetch_add(1);
+    for (size_t round = 1;; ++round) {
+      Rounds::wait_until([&] { return rounds.begun.load() >= round || rounds.stop.load(); });
+      if (rounds.stop.load()) break;
+      for (size_t i = 0; i < batches; ++i) {
+        if (adds) buffer.add(in, kReplayBatch);
+        if (samples) sampler.sample({.rows = kReplayBatch}, {to});
+      }
+      rounds.done.fetch_add(1);
+    }
+    if (samples && !got.all_of(rows)) rounds.failed.fetch_add(1);
+  }
+};
+
+// The first `writers` of a mix add, the others sample; a single worker does all that the mix does.
+std::vector<Worker> together(const Mix& mix, size_t batches) {
+  std::vector<Worker> workers;
+  for (size_t i = 0; i < mix.workers(); ++i) workers.push_back({i < mix.writers, i >= mix.writers, batches});
+  return workers;
+}
+std::vector<Worker> alone(const Mix& mix, size_t batches) {
+  const bool both = mix.writers > 0 && mix.readers > 0;
+  return {{mix.writers > 0, mix.readers > 0, both ? batches * mix.writers : batches * mix.workers()}};
+}
+
+// Workers as threads on `buffer`, or each as a process that attaches to `place`.
+class Group {
+ public:
+  Group(std::vector<Worker> workers, ReplayBuffer& buffer, const Place& place) : workers_(std::move(workers)) {
+    void* memory = mmap(nullptr, sizeof(Rounds), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw Error("[bench] cannot map a page");
+    rounds_ = new (memory) Rounds;
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      if (place.kind == Place::Kind::kPrivate) {
+        threads_.emplace_back([this, &buffer, i] { workers_[i].run(buffer, *rounds_, i); });
+      } else {
+        processes_.push_back(start_process(place, i));
+      }
+    }
+    Rounds::wait_until([&] { return rounds_->ready.load() + rounds_->failed.load() >= workers_.size(); });
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+  ~Group() {
+    end();
+    munmap(rounds_, sizeof(Rounds));
+  }
+
+  // Returns when all have done their part.
+  void round() {
+    const size_t number = rounds_->begun.fetch_add(1) + 1;
+    Rounds::wait_until([&] { return rounds_->done.load() >= number * workers_.size() || rounds_->failed.load() > 0; });
+  }
+
+  // Whether every row that came out was right. No more rounds after this.
+  bool end() {
+    rounds_->stop = true;
+    threads_.clear();
+    for (const pid_t process : processes_) waitpid(process, nullptr, 0);
+    processes_.clear();
+    return rounds_->failed.load() == 0;
+  }
+
+ private:
+  // It has mapped and touched the memory before it is ready.
+  pid_t start_process(const Place& place, size_t index) {
+    std::fflush(nullptr);
+    const pid_t child = fork();
+    if (child < 0) throw Error("[bench] cannot start a process");
+    if (child > 0) return child;
+    try {
+      ReplayBuffer buffer = ReplayBuffer::attach(place);
+      workers_[index].run(buffer, *rounds_, index);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      rounds_->failed.fetch_add(1);
+    }
+    _exit(0);
+  }
+
+  std::vector<Worker> workers_;
+  Rounds* rounds_;
+  std::vector<pid_t> processes_;
+  std::vector<std::jthread> threads_;
+};
+
+// Best of many short rounds, the group and the one alone in turn.
+void compare(Context& context, const std::string& name, const Mix& mix, ReplayBuffer& buffer, const Place& place) {
+  const size_t batches = context.quick() ? 2 : 5;  // 4 x 5 x 12.8 MB a round
+  Group group(together(mix, batches), buffer, place);
+  Group one(alone(mix, batches), buffer, place);
+  const std::vector<double> times = best_times(context, {[&] { group.round(); }, [&] { one.round(); }}, 2.0, 10);
+  if (!group.end() || !one.end()) {
+    context.wrong_answer(name, "a sampled row differs from every row that was added");
+    return;
+  }
+  const double gigabytes = static_cast<double>(mix.workers() * batches * kReplayBatch * kReplayRowBytes) * 1e-9;
+  context.add(name, gigabytes / times[0], "GB/s", "one", gigabytes / times[1], 1.0);
+}
+
+void fill(ReplayBuffer& buffer) {
+  ReplayRows rows;
+  rows.fill();
+  const std::vector<std::byte*> from = rows.arrays();
+  const std::vector<const std::byte*> in(from.begin(), from.end());
+  for (uint64_t done = 0; done < buffer.capacity(); done += kReplayBatch) buffer.add(in, kReplayBatch);
+}
+
+// Every mix of "replay/KIND/...".
+void compare_mixes(Context& context, const std::string& kind, const Place& place) {
+  const auto name = [&](const Mix& mix) { return fmt::format("replay/{}/{}", kind, mix.name); };
+  const auto wanted = [&](const Mix& mix) { return context.wants(name(mix)); };
+  if (std::none_of(std::begin(kMixes), std::end(kMixes), wanted)) return;
+  ReplayBuffer buffer = ReplayBuffer::create(replay_schema(), {.capacity = context.quick() ? 2560u : 20480u}, place);
+  fill(buffer);
+  for (const Mix& mix : kMixes) {
+    if (wanted(mix)) compare(context, name(mix), mix, buffer, place);
+  }
+}
+
+}  // namespace
+
+void bench_replay_parallel(Context& context) {
+  compare_mixes(context, "threads", Place());
+  const Place place = Place::in_shared(fmt::format("bench-{}", getpid()));
+  const auto remove = [](const Place* name) { ReplayBuffer::remove(*name); };
+  const std::unique_ptr<const Place, decltype(remove)> remover(&place, remove);
+  compare_mixes(context, "processes", place);
+}
+
+}  // namespace quern::bench

@@ -1,0 +1,63 @@
+// The rows of the replay benchmarks: what a self-play actor sends, and arrays for a batch of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "replay/buffer.h"
+
+namespace quern::bench {
+
+inline constexpr size_t kPlanes = 7808, kPolicy = 4672;  // floats; with the value, 49,924 bytes a row
+inline constexpr size_t kReplayColumns = 3;
+inline constexpr size_t kReplayBatch = 256;
+
+inline replay::Schema replay_schema() {
+  using replay::DType;
+  return replay::Schema({{.name = "planes", .dtype = DType::kF32, .shape = {kPlanes}},
+                         {.name = "policy", .dtype = DType::kF32, .shape = {kPolicy}},
+                         {.name = "value", .dtype = DType::kF32}});
+}
+
+// A batch as a caller has it: one array a column.
+struct ReplayRows {
+  ReplayRows() : planes(kReplayBatch * kPlanes), policy(kReplayBatch * kPolicy), value(kReplayBatch) {}
+
+  // Row i has the value i, and numbers that only row i has.
+  void fill() {
+    for (size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<float>(i % kPlanes + i / kPlanes * 11);
+    for (size_t i = 0; i < policy.size(); ++i) policy[i] = static_cast<float>(i % kPolicy + i / kPolicy * 7);
+    for (size_t i = 0; i < value.size(); ++i) value[i] = static_cast<float>(i);
+  }
+
+  // Whether every row is one of `original`, whole.
+  bool all_of(const ReplayRows& original) const {
+    for (size_t row = 0; row < kReplayBatch; ++row) {
+      const float number = value[row];
+      if (!(number >= 0 && number < static_cast<float>(kReplayBatch))) return false;
+      const auto from = static_cast<size_t>(number);
+      if (std::memcmp(&planes[row * kPlanes], &original.planes[from * kPlanes], kPlanes * sizeof(float)) != 0 ||
+          std::memcmp(&policy[row * kPolicy], &original.policy[from * kPolicy], kPolicy * sizeof(float)) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<std::byte*> arrays() {
+    return {reinterpret_cast<std::byte*>(planes.data()), reinterpret_cast<std::byte*>(policy.data()),
+            reinterpret_cast<std::byte*>(value.data())};
+  }
+
+  std::vector<float> planes, policy, value;
+};
+
+// Bytes of a row in each column.
+inline constexpr size_t kReplayRow[kReplayColumns] = {kPlanes * sizeof(float), kPolicy * sizeof(float), sizeof(float)};
+inline constexpr size_t kReplayRowBytes = kReplayRow[0] + kReplayRow[1] + kReplayRow[2];
+static_assert(kReplayRowBytes == 49924);
+
+}  // namespace quern::bench
