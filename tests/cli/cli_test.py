@@ -34,14 +34,14 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage("bench", "frobnicate", says="unknown command 'frobnicate'; run `quern bench --help`")
 
     def test_bench_needs_to_know_what(self):
-        self.assert_bad_usage("bench", says="kernels, queue, train, diagnostics or --list")
+        self.assert_bad_usage("bench", says="kernels, queue, replay, train, diagnostics or --list")
 
     def test_unknown_flag(self):
         self.assert_bad_usage("info", "--frobnicate", says="unknown flag '--frobnicate'; run `quern info --help`")
 
     def test_threads_out_of_range(self):
-        for command in (["info"], ["bench", "kernels"], ["bench", "queue"], ["bench", "train"], ["train"], ["eval"],
-                        ["generate"]):
+        for command in (["info"], ["bench", "kernels"], ["bench", "queue"], ["bench", "replay"], ["bench", "train"],
+                        ["train"], ["eval"], ["generate"]):
             for value in ("0", "-3", "65", "two", "99999999999999999999", ""):
                 self.assert_bad_usage(*command, "--threads", value, says="--threads")
 
@@ -65,8 +65,8 @@ class Usage(unittest.TestCase):
         self.assertRegex(run.stderr, r"\Aquern: [^\n]+\n\Z")
 
     def test_help_has_examples(self):
-        for command in ([], ["info"], ["bench"], ["bench", "kernels"], ["bench", "queue"], ["bench", "train"],
-                        ["train"], ["generate"], ["eval"], ["tokenize"]):
+        for command in ([], ["info"], ["bench"], ["bench", "kernels"], ["bench", "queue"], ["bench", "replay"],
+                        ["bench", "train"], ["train"], ["generate"], ["eval"], ["tokenize"]):
             run = quern(*command, "--help")
             self.assertEqual((run.returncode, run.stderr), (0, ""))
             self.assertIn("Examples:\n  quern ", run.stdout)
@@ -127,13 +127,19 @@ class Bench(unittest.TestCase):
     def test_list_names_the_workloads(self):
         run = quern("bench", "--list")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
-        for name in ("gemm", "adamw", "layernorm", "attention", "gelu", "accumulate", "norm", "convert", "queue", "tiny"):
+        for name in ("gemm", "adamw", "layernorm", "attention", "gelu", "accumulate", "norm", "convert", "queue",
+                     "replay", "tiny"):
             self.assertIn(name, run.stdout)
 
     def test_filter_keeps_matching_results_only(self):
         for name in ("accumulate", "convert"):
             results = self.bench("kernels", "--filter", name)
             self.assertTrue(all(result["name"].startswith(name) for result in results), results)
+
+    def test_replay(self):
+        names = {result["name"] for result in self.bench("replay")}
+        self.assertLessEqual({"replay/add_one", "replay/add_batch", "replay/sample_gather", "replay/threads/2w2r",
+                              "replay/processes/4w"}, names)
 
     def test_queue(self):
         self.assertTrue(all(result["name"].startswith("queue") for result in self.bench("queue")))
