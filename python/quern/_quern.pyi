@@ -1,10 +1,10 @@
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 __version__: str
 
@@ -108,3 +108,133 @@ def train(
     resume: bool = False,
     on_step: Callable[[Step], object] | None = None,
 ) -> TrainResult: ...
+
+class Column:
+    def __init__(
+        self,
+        dtype: DTypeLike = "float32",
+        shape: int | Sequence[int] = (),
+        encoding: Literal["raw", "bits", "sparse"] = "raw",
+        most: int = 0,
+    ) -> None: ...
+    @property
+    def dtype(self) -> np.dtype[Any]: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def most(self) -> int: ...
+    @property
+    def stored_bytes(self) -> int: ...
+
+class Sample(Mapping[str, NDArray[Any]]):
+    def __getitem__(self, name: str) -> NDArray[Any]: ...
+    def __len__(self) -> int: ...
+    def keys(self) -> Any: ...
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]: ...
+    @property
+    def ids(self) -> NDArray[np.uint64]: ...
+    @property
+    def ages(self) -> NDArray[np.uint64]: ...
+    @property
+    def weights(self) -> NDArray[np.float32]: ...
+
+class SnapshotResult:
+    @property
+    def rows(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def skipped(self) -> int: ...
+
+class Saving:
+    def done(self) -> bool: ...
+    def result(self) -> SnapshotResult: ...
+
+class ReplayBuffer:
+    def __init__(
+        self,
+        columns: Mapping[str, DTypeLike | tuple[DTypeLike, int | Sequence[int]] | Column],
+        capacity: int,
+        *,
+        prioritised: bool = False,
+        alpha: float = 0.6,
+        shared: str | None = None,
+        file: str | PathLike[str] | None = None,
+        samples_per_insert: float = 0.0,
+        min_size: int = 1,
+        slack: float = 0.0,
+        prefault: bool = True,
+        seed: int | None = None,
+    ) -> None: ...
+    @staticmethod
+    def attach(
+        shared: str | None = None,
+        file: str | PathLike[str] | None = None,
+        patience: float = 0.0,
+        seed: int | None = None,
+    ) -> ReplayBuffer: ...
+    @staticmethod
+    def remove(shared: str | None = None, file: str | PathLike[str] | None = None) -> bool: ...
+    @staticmethod
+    def from_snapshot(
+        path: str | PathLike[str],
+        capacity: int | None = None,
+        shared: str | None = None,
+        file: str | PathLike[str] | None = None,
+        seed: int | None = None,
+    ) -> ReplayBuffer: ...
+    def add(
+        self,
+        columns: dict[str, ArrayLike] | None = None,
+        *,
+        priority: float | None = None,
+        timeout: float | None = None,
+        **kwargs: ArrayLike,
+    ) -> int | None: ...
+    def add_batch(
+        self,
+        columns: dict[str, NDArray[Any]] | None = None,
+        *,
+        priorities: ArrayLike | None = None,
+        timeout: float | None = None,
+        **kwargs: NDArray[Any],
+    ) -> int | None: ...
+    def get(self, id: int) -> dict[str, Any] | None: ...
+    def sample(
+        self,
+        n: int,
+        *,
+        out: Sample | dict[str, NDArray[Any]] | None = None,
+        rule: Literal["uniform", "without_replacement", "prioritised", "recent"] = "uniform",
+        half_life: float = 0.0,
+        beta: float = 0.4,
+        timeout: float | None = None,
+    ) -> Sample: ...
+    def update_priorities(self, ids: ArrayLike, priorities: ArrayLike) -> int: ...
+    def save(self, path: str | PathLike[str], threads: int | None = None) -> SnapshotResult: ...
+    def save_in_background(self, path: str | PathLike[str], threads: int | None = None) -> Saving: ...
+    def load(self, path: str | PathLike[str], threads: int | None = None) -> SnapshotResult: ...
+    def export_npz(self, path: str | PathLike[str]) -> SnapshotResult: ...
+    def import_npz(self, path: str | PathLike[str]) -> SnapshotResult: ...
+    def __len__(self) -> int: ...
+    @property
+    def capacity(self) -> int: ...
+    @property
+    def total_added(self) -> int: ...
+    @property
+    def columns(self) -> dict[str, Column]: ...
+    @property
+    def prioritised(self) -> bool: ...
+    @property
+    def row_bytes(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def draws(self) -> int: ...
+    @draws.setter
+    def draws(self, value: int) -> None: ...
+
+def snapshot_info(path: str | PathLike[str]) -> dict[str, Any]: ...

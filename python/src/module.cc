@@ -46,4 +46,5 @@ PYBIND11_MODULE(_quern, module) {
   quern::python::register_errors(module);
   quern::python::bind_model(module);
   quern::python::bind_train(module);
+  quern::python::bind_replay(module);
 }

@@ -39,7 +39,8 @@ def documented():
             yield name, getattr(quern, name)
     for name, kind in classes().items():
         for member in public(vars(kind)):
-            yield f"{name}.{member}", inspect.getattr_static(kind, member)
+            value = inspect.getattr_static(kind, member)
+            yield f"{name}.{member}", value.__func__ if isinstance(value, staticmethod) else value
 
 
 def stub():
@@ -73,11 +74,19 @@ def names(run):
         patch.chdir(run.parent)
         steps = []
         result = quern.train(out="runs/last", set={**SMALL, "train.steps": 7}, on_step=steps.append)
-        yield {"quern": quern, "np": numpy, "model": quern.load("runs/first"), "step": steps[-1], "result": result}
+        columns = {"planes": ("float32", (2, 8, 8)), "value": "float32"}
+        rows = {"planes": numpy.zeros((4, 2, 8, 8), numpy.float32), "value": numpy.arange(4, dtype=numpy.float32)}
+        prioritised = quern.ReplayBuffer(columns, 1000, prioritised=True)
+        prioritised.add_batch(rows)
+        yield {"quern": quern, "np": numpy, "model": quern.load("runs/first"), "step": steps[-1], "result": result,
+               "prioritised": prioritised, "rows": rows}
 
 
 @pytest.mark.parametrize("name, value", [("quern", quern), *documented()])
 def test_the_examples_run(name, value, names):
+    buffer = quern.ReplayBuffer(names["prioritised"].columns, 1000)  # four rows, whatever ran before
+    buffer.add_batch(names["rows"])
+    names = {**names, "buffer": buffer}
     example = doctest.DocTestParser().get_doctest(inspect.getdoc(value), dict(names), name, None, 0)
     output = []
     doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=output.append)

@@ -1,0 +1,205 @@
+// quern.ReplayBuffer: rows in, and what there is to know about them.
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <optional>
+#include <random>
+#include <string>
+
+#include "core/error.h"
+#include "replay_buffer.h"
+#include "replay_docs.h"
+#include "replay_wait.h"
+
+namespace quern::python {
+namespace {
+
+using replay::BufferOptions;
+using replay::Place;
+using replay::ReplayBuffer;
+
+uint64_t any_seed() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
+// The columns are those of `columns`, a dict, and of the other arguments: a column may have the name of one of ours.
+py::dict all_columns(const py::object& columns, const py::kwargs& more, std::string_view place) {
+  if (columns.is_none()) return more;
+  if (!py::isinstance<py::dict>(columns)) {
+    throw Error("[replay] {}: expected a dict of columns or columns by name, found {}", place,
+                py::str(py::type::of(columns).attr("__name__")).cast<std::string>());
+  }
+  py::dict all = columns.attr("copy")();
+  for (const auto& [name, array] : more) all[name] = array;
+  return all;
+}
+
+uint64_t add_rows(PyReplay& self, const ColumnTypes::Rows& rows, std::span<const float> priorities,
+                  const py::object& timeout) {
+  if (limits(self.buffer.options().limit)) {
+    wait_for(timeout, "samples",
+             [&](double seconds) { return self.buffer.limiter().admit_inserts(rows.rows, seconds); });
+  }
+  const py::gil_scoped_release unlocked;
+  return self.buffer.add(rows.columns, rows.rows, priorities);
+}
+
+py::object id_or_none(uint64_t id) { return id == replay::kNoRow ? py::object(py::none()) : py::object(py::int_(id)); }
+
+py::object add_batch(PyReplay& self, const py::object& columns, const py::object& priorities, const py::object& timeout,
+                     const py::kwargs& arrays) {
+  const ColumnTypes::Rows rows = self.types.rows_of(all_columns(columns, arrays, "add_batch"), "add_batch");
+  py::array_t<float, py::array::c_style | py::array::forcecast> given;
+  if (!priorities.is_none()) {
+    given = priorities;
+    if (given.ndim() != 1) {
+      throw Error("[replay] add_batch: priorities: expected one dimension, found {}", given.ndim());
+    }
+    if (given.size() == 0 && rows.rows > 0)
+      throw Error("[replay] add_batch: expected {} priorities, found 0", rows.rows);
+  }
+  return id_or_none(add_rows(self, rows, {given.data(), static_cast<size_t>(given.size())}, timeout));
+}
+
+py::object add(PyReplay& self, const py::object& columns, const std::optional<float>& priority,
+               const py::object& timeout, const py::kwargs& values) {
+  const ColumnTypes::Rows row = self.types.row_of(all_columns(columns, values, "add"), "add");
+  const float given = priority.value_or(0.0f);
+  return id_or_none(add_rows(self, row, {&given, priority ? size_t{1} : size_t{0}}, timeout));
+}
+
+size_t update_priorities(PyReplay& self, const py::array_t<uint64_t, py::array::c_style | py::array::forcecast>& ids,
+                         const py::array_t<float, py::array::c_style | py::array::forcecast>& priorities) {
+  const py::gil_scoped_release unlocked;
+  return self.buffer.update_priorities({ids.data(), static_cast<size_t>(ids.size())},
+                                       {priorities.data(), static_cast<size_t>(priorities.size())});
+}
+
+// One row by its id, as {name: array}; None when it is not there any more.
+py::object get(const PyReplay& self, uint64_t id) {
+  const ColumnTypes::Places places = self.types.places_in(py::none(), 1, "get");
+  bool there = false;
+  {
+    const py::gil_scoped_release unlocked;
+    there = self.buffer.read(id, places.columns);
+  }
+  if (!there) return py::none();
+  py::dict row;
+  for (const auto& [name, array] : places.arrays) row[name] = array[py::int_(0)];
+  return row;
+}
+
+std::shared_ptr<PyReplay> create(const py::dict& columns, const py::object& capacity, bool prioritised, double alpha,
+                                 const py::object& shared, const py::object& file, double samples_per_insert,
+                                 uint64_t min_size, double slack, bool prefault, const std::optional<uint64_t>& seed) {
+  if (!py::isinstance<py::int_>(capacity) || capacity.cast<int64_t>() < 1) {
+    throw Error("[replay] capacity: expected a whole number from 1, found {}", py::repr(capacity).cast<std::string>());
+  }
+  const BufferOptions options{.capacity = capacity.cast<uint64_t>(),
+                              .prioritised = prioritised,
+                              .alpha = alpha,
+                              .limit = {.samples_per_insert = samples_per_insert, .minimum = min_size, .slack = slack},
+                              .prefault = prefault};
+  return make_replay(schema_from(columns), options, place_from(shared, file), seed);
+}
+
+std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& file, double patience,
+                                 const std::optional<uint64_t>& seed) {
+  const Place place = place_from(shared, file);
+  if (place.kind == Place::Kind::kPrivate) throw Error("[replay] attach: expected shared= or file=, found neither");
+  std::optional<ReplayBuffer> buffer;
+  {
+    const py::gil_scoped_release unlocked;
+    buffer.emplace(ReplayBuffer::attach(place, patience));
+  }
+  return std::make_shared<PyReplay>(std::move(*buffer), place, seed ? *seed : any_seed());
+}
+
+std::string repr(const PyReplay& self) {
+  const BufferOptions& options = self.buffer.options();
+  const std::string where = self.place.kind == Place::Kind::kPrivate  ? ""
+                            : self.place.kind == Place::Kind::kShared ? fmt::format(", shared='{}'", self.place.name)
+                                                                      : fmt::format(", file='{}'", self.place.name);
+  return fmt::format("<quern.ReplayBuffer: {} of {} rows, {} columns{}{}>", self.buffer.size(), options.capacity,
+                     self.buffer.schema().columns().size(), options.prioritised ? ", prioritised" : "", where);
+}
+
+// So that a buffer can be handed to another process.
+py::tuple reduce(const PyReplay& self) {
+  if (self.place.kind == Place::Kind::kPrivate) {
+    throw Error(
+        "[replay] expected a buffer with shared= or file= to hand to another process, found one in private memory");
+  }
+  const py::object name = py::str(self.place.name);
+  const bool shared = self.place.kind == Place::Kind::kShared;
+  const py::object attach = py::module_::import("quern").attr("_attach");  // pickle knows functions by their names
+  return py::make_tuple(attach, py::make_tuple(shared ? name : py::none(), shared ? py::object(py::none()) : name));
+}
+
+}  // namespace
+
+Place place_from(const py::object& shared, const py::object& file) {
+  if (!shared.is_none() && !file.is_none()) throw Error("[replay] expected shared= or file=, found both");
+  if (!shared.is_none()) return Place::in_shared(py::str(shared).cast<std::string>());
+  if (!file.is_none()) return Place::in_file(file.cast<std::filesystem::path>().string());
+  return Place::in_private();
+}
+
+std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const BufferOptions& options, const Place& place,
+                                      const std::optional<uint64_t>& seed) {
+  std::optional<ReplayBuffer> buffer;
+  {
+    const py::gil_scoped_release unlocked;
+    buffer.emplace(ReplayBuffer::create(std::move(schema), options, place));
+  }
+  return std::make_shared<PyReplay>(std::move(*buffer), place, seed ? *seed : any_seed());
+}
+
+void bind_replay(py::module_& module) {
+  bind_column(module);
+  PyReplayClass buffer(module, "ReplayBuffer", kReplayBufferDoc);
+  buffer
+      .def(py::init(&create), py::arg("columns"), py::arg("capacity"), py::kw_only(), py::arg("prioritised") = false,
+           py::arg("alpha") = 0.6, py::arg("shared") = py::none(), py::arg("file") = py::none(),
+           py::arg("samples_per_insert") = 0.0, py::arg("min_size") = 1, py::arg("slack") = 0.0,
+           py::arg("prefault") = true, py::arg("seed") = py::none(), kReplayInitDoc)
+      .def_static("attach", &attach, py::arg("shared") = py::none(), py::arg("file") = py::none(),
+                  py::arg("patience") = 0.0, py::arg("seed") = py::none(), kAttachDoc)
+      .def_static(
+          "remove",
+          [](const py::object& shared, const py::object& file) {
+            const Place place = place_from(shared, file);
+            if (place.kind == Place::Kind::kPrivate) throw Error("[replay] remove: expected shared= or file=");
+            return ReplayBuffer::remove(place);
+          },
+          py::arg("shared") = py::none(), py::arg("file") = py::none(), kRemoveDoc)
+      .def("add", &add, py::arg("columns") = py::none(), py::kw_only(), py::arg("priority") = py::none(),
+           py::arg("timeout") = py::none(), kAddDoc)
+      .def("add_batch", &add_batch, py::arg("columns") = py::none(), py::kw_only(), py::arg("priorities") = py::none(),
+           py::arg("timeout") = py::none(), kAddBatchDoc)
+      .def("get", &get, py::arg("id"), kGetDoc)
+      .def("update_priorities", &update_priorities, py::arg("ids"), py::arg("priorities"), kUpdatePrioritiesDoc)
+      .def("__len__", [](const PyReplay& self) { return self.buffer.size(); })
+      .def("__repr__", &repr)
+      .def("__reduce__", &reduce)
+      .def_property_readonly(
+          "capacity", [](const PyReplay& self) { return self.buffer.capacity(); }, kCapacityDoc)
+      .def_property_readonly(
+          "total_added", [](const PyReplay& self) { return self.buffer.total_added(); }, kTotalAddedDoc)
+      .def_property_readonly(
+          "columns", [](const PyReplay& self) { return self.types.to_dict(); }, kColumnsDoc)
+      .def_property_readonly(
+          "prioritised", [](const PyReplay& self) { return self.buffer.options().prioritised; }, kPrioritisedDoc)
+      .def_property_readonly(
+          "row_bytes", [](const PyReplay& self) { return self.buffer.schema().stored_bytes(); }, kRowBytesDoc)
+      .def_readonly("seed", &PyReplay::seed, kSeedDoc)
+      .def_property(
+          "draws", [](const PyReplay& self) { return self.draws.load(); },
+          [](PyReplay& self, uint64_t draws) { self.draws.store(draws); }, kDrawsDoc);
+  bind_sampling(module, buffer);
+  bind_snapshots(module, buffer);
+}
+
+}  // namespace quern::python

@@ -1,0 +1,267 @@
+#include "replay_arrays.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pybind11/stl.h>
+
+#include <tuple>
+#include <utility>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "replay_docs.h"
+
+namespace quern::python {
+namespace {
+
+using replay::Column;
+using replay::Schema;
+
+std::string shape_text(const py::ssize_t* shape, size_t dimensions) {
+  std::string text = "(";
+  for (size_t i = 0; i < dimensions; ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", shape[i]);
+  return text + (dimensions == 1 ? ",)" : ")");
+}
+
+// "float32 (rows, 8, 8)"
+std::string expected_text(const Column& column, bool batch) {
+  std::string text = batch ? "(rows" : "(";
+  for (size_t i = 0; i < column.shape.size(); ++i) {
+    text += fmt::format("{}{}", i == 0 && !batch ? "" : ", ", column.shape[i]);
+  }
+  const bool one = column.shape.size() + (batch ? 1 : 0) == 1;
+  return fmt::format("{} {}{}", name_of(column.dtype), text, one ? ",)" : ")");
+}
+
+std::string found_text(const py::array& array) {
+  return fmt::format("{} {}", py::str(array.dtype()).cast<std::string>(),
+                     shape_text(array.shape(), static_cast<size_t>(array.ndim())));
+}
+
+bool same_shape(const py::array& array, const Column& column, size_t first) {
+  if (static_cast<size_t>(array.ndim()) != first + column.shape.size()) return false;
+  for (size_t i = 0; i < column.shape.size(); ++i) {
+    if (static_cast<size_t>(array.shape(static_cast<py::ssize_t>(first + i))) != column.shape[i]) return false;
+  }
+  return true;
+}
+
+std::vector<size_t> shape_from(const py::handle& object, std::string_view column) {
+  std::vector<size_t> shape;
+  const auto add = [&](const py::handle& length) {
+    if (!py::isinstance<py::int_>(length) || length.cast<int64_t>() < 1) {
+      throw Error("[replay] column {}: shape: expected whole numbers from 1, found {}", in_quotes(column),
+                  py::repr(object).cast<std::string>());
+    }
+    shape.push_back(length.cast<size_t>());
+  };
+  if (py::isinstance<py::int_>(object)) {
+    add(object);
+  } else {
+    for (const py::handle& length : py::reinterpret_borrow<py::object>(object)) add(length);
+  }
+  return shape;
+}
+
+// Whatever NumPy takes for a dtype.
+replay::DType dtype_from(const py::handle& object) {
+  const py::dtype dtype = py::dtype::from_args(py::reinterpret_borrow<py::object>(object));
+  return replay::dtype_named(dtype.attr("name").cast<std::string>());
+}
+
+Column column_from(const std::string& name, const py::handle& object) {
+  Column column;
+  if (py::isinstance<Column>(object)) {
+    column = object.cast<Column>();
+  } else if (py::isinstance<py::tuple>(object)) {
+    const auto pair = py::reinterpret_borrow<py::tuple>(object);
+    if (pair.size() != 2) {
+      throw Error("[replay] column {}: expected (dtype, shape), found {} values", in_quotes(name), pair.size());
+    }
+    column.dtype = dtype_from(pair[0]);
+    column.shape = shape_from(pair[1], name);
+  } else {
+    column.dtype = dtype_from(object);
+  }
+  column.name = name;
+  return column;
+}
+
+std::string repr(const Column& column) {
+  std::string text = fmt::format("quern.Column('{}', ({}{}", name_of(column.dtype), fmt::join(column.shape, ", "),
+                                 column.shape.size() == 1 ? ",)" : ")");
+  if (column.encoding != replay::Encoding::kRaw) text += fmt::format(", encoding='{}'", name_of(column.encoding));
+  if (column.encoding == replay::Encoding::kSparse) text += fmt::format(", most={}", column.most);
+  return text + ")";
+}
+
+}  // namespace
+
+Schema schema_from(const py::dict& columns) {
+  std::vector<Column> found;
+  for (const auto& [name, object] : columns) {
+    if (!py::isinstance<py::str>(name)) {
+      throw Error("[replay] expected names of columns, found {}", py::repr(name).cast<std::string>());
+    }
+    found.push_back(column_from(name.cast<std::string>(), object));
+  }
+  return Schema(std::move(found));
+}
+
+ColumnTypes::ColumnTypes(const Schema& schema) : columns_(schema.columns()) {
+  for (const Column& column : columns_) {
+    names_.push_back(py::reinterpret_steal<py::str>(PyUnicode_InternFromString(column.name.c_str())));
+    dtypes_.emplace_back(std::string(name_of(column.dtype)));
+  }
+}
+
+py::object ColumnTypes::get(const py::dict& arrays, size_t column) const {
+  PyObject* const found = PyDict_GetItemWithError(arrays.ptr(), names_[column].ptr());
+  return py::reinterpret_borrow<py::object>(found);
+}
+
+void ColumnTypes::check_names(const py::dict& arrays, bool all, std::string_view place) const {
+  size_t known = 0;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (get(arrays, c)) {
+      ++known;
+    } else if (all) {
+      throw Error("[replay] {}: column {}: expected {}, found nothing", place, in_quotes(columns_[c].name),
+                  expected_text(columns_[c], true));
+    }
+  }
+  if (known == arrays.size()) return;
+  for (const auto& [name, array] : arrays) {
+    const std::string text = py::str(name).cast<std::string>();
+    bool is_one = false;
+    for (const Column& column : columns_) is_one = is_one || column.name == text;
+    if (is_one) continue;
+    std::vector<std::string_view> names;
+    for (const Column& column : columns_) names.push_back(column.name);
+    throw Error("[replay] {}: expected the columns {}, found also {}", place, fmt::join(names, ", "), in_quotes(text));
+  }
+}
+
+void ColumnTypes::check(const py::array& array, size_t column, size_t first_dimensions, std::string_view place) const {
+  const Column& expected = columns_[column];
+  if (!array.dtype().equal(dtypes_[column]) || !same_shape(array, expected, first_dimensions)) {
+    throw Error("[replay] {}: column {}: expected {}, found {}", place, in_quotes(expected.name),
+                expected_text(expected, first_dimensions == 1), found_text(array));
+  }
+  if ((array.flags() & py::array::c_style) == 0) {
+    throw Error(
+        "[replay] {}: column {}: expected a C-contiguous array, found one that is not (numpy.ascontiguousarray)", place,
+        in_quotes(expected.name));
+  }
+}
+
+ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view place) const {
+  check_names(arrays, true, place);
+  Rows result;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const py::object found = get(arrays, c);
+    if (!py::isinstance<py::array>(found)) {
+      throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", place, in_quotes(columns_[c].name),
+                  expected_text(columns_[c], true), py::str(py::type::of(found).attr("__name__")).cast<std::string>());
+    }
+    const auto array = py::reinterpret_borrow<py::array>(found);
+    check(array, c, 1, place);
+    const auto rows = static_cast<size_t>(array.shape(0));
+    if (c > 0 && rows != result.rows) {
+      throw Error("[replay] {}: column {}: expected {} rows, as in {}, found {}", place, in_quotes(columns_[c].name),
+                  result.rows, in_quotes(columns_[0].name), rows);
+    }
+    result.rows = rows;
+    result.columns.push_back(static_cast<const std::byte*>(array.data()));
+    result.keep.push_back(array);
+  }
+  return result;
+}
+
+ColumnTypes::Rows ColumnTypes::row_of(const py::dict& values, std::string_view place) const {
+  check_names(values, true, place);
+  Rows result{.columns = {}, .rows = 1, .keep = {}};
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    py::object found = get(values, c);
+    // NumPy's conversion of numbers and lists; an array must fit as it is.
+    if (!py::isinstance<py::array>(found)) {
+      found = py::module_::import("numpy").attr("asarray")(found, py::arg("dtype") = dtypes_[c]);
+    }
+    const auto array = py::reinterpret_borrow<py::array>(found);
+    check(array, c, 0, place);
+    result.columns.push_back(static_cast<const std::byte*>(array.data()));
+    result.keep.push_back(array);
+  }
+  return result;
+}
+
+ColumnTypes::Places ColumnTypes::places_in(const py::object& out, size_t rows, std::string_view place) const {
+  Places result;
+  if (!out.is_none() && !py::isinstance<py::dict>(out)) {
+    throw Error("[replay] {}: out: expected a dict of arrays, found {}", place,
+                py::str(py::type::of(out).attr("__name__")).cast<std::string>());
+  }
+  if (!out.is_none()) {
+    result.arrays = py::reinterpret_borrow<py::dict>(out);
+    check_names(result.arrays, false, place);
+  }
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const Column& column = columns_[c];
+    py::object found = out.is_none() ? py::object() : get(result.arrays, c);
+    if (out.is_none()) {
+      std::vector<py::ssize_t> shape = {static_cast<py::ssize_t>(rows)};
+      for (const size_t length : column.shape) shape.push_back(static_cast<py::ssize_t>(length));
+      found = py::array(dtypes_[c], shape);
+      result.arrays[names_[c]] = found;
+    }
+    if (!found) {
+      result.columns.push_back(nullptr);
+      continue;
+    }
+    if (!py::isinstance<py::array>(found)) {
+      throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", place, in_quotes(column.name),
+                  expected_text(column, true), py::str(py::type::of(found).attr("__name__")).cast<std::string>());
+    }
+    auto array = py::reinterpret_borrow<py::array>(found);
+    check(array, c, 1, place);
+    if (static_cast<size_t>(array.shape(0)) != rows || !array.writeable()) {
+      throw Error("[replay] {}: column {}: expected a writable array of {} rows, found {}{} rows", place,
+                  in_quotes(column.name), rows, array.writeable() ? "" : "a read-only one of ", array.shape(0));
+    }
+    result.columns.push_back(static_cast<std::byte*>(array.mutable_data()));
+  }
+  return result;
+}
+
+py::dict ColumnTypes::to_dict() const {
+  py::dict result;
+  for (size_t c = 0; c < columns_.size(); ++c) result[names_[c]] = columns_[c];
+  return result;
+}
+
+void bind_column(py::module_& module) {
+  py::class_<Column>(module, "Column", kColumnDoc)
+      .def(py::init([](const py::object& dtype, const py::object& shape, const std::string& encoding, size_t most) {
+             Column column = column_from("", py::make_tuple(dtype, shape));
+             column.encoding = replay::encoding_named(encoding);
+             column.most = most;
+             return column;
+           }),
+           py::arg("dtype") = "float32", py::arg("shape") = py::tuple(), py::arg("encoding") = "raw",
+           py::arg("most") = 0, kColumnInitDoc)
+      .def_property_readonly(
+          "dtype", [](const Column& column) { return py::dtype(std::string(name_of(column.dtype))); }, kColumnDtypeDoc)
+      .def_property_readonly(
+          "shape", [](const Column& column) { return py::tuple(py::cast(column.shape)); }, kColumnShapeDoc)
+      .def_property_readonly(
+          "encoding", [](const Column& column) { return std::string(name_of(column.encoding)); }, kColumnEncodingDoc)
+      .def_readonly("most", &Column::most, kColumnMostDoc)
+      .def_property_readonly("stored_bytes", &Column::stored_bytes, kColumnStoredBytesDoc)
+      .def("__eq__",
+           [](const Column& a, const Column& b) {  // their names are those of the dict that they are in
+             return std::tie(a.dtype, a.shape, a.encoding, a.most) == std::tie(b.dtype, b.shape, b.encoding, b.most);
+           })
+      .def("__repr__", &repr);
+}
+
+}  // namespace quern::python

@@ -1,0 +1,59 @@
+// NumPy arrays as the columns of a replay buffer: checked, and never copied.
+#pragma once
+
+#include <pybind11/numpy.h>
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "module.h"
+#include "replay/schema.h"
+
+namespace quern::python {
+
+// The columns of a buffer with what Python knows them by, made once.
+class ColumnTypes {
+ public:
+  explicit ColumnTypes(const replay::Schema& schema);
+
+  // Rows to add, from a dict by column names. Every column must be there and no other; each array must have the
+  // column's dtype and shape after a first dimension that is the same for all, and be C-contiguous: Error naming the
+  // column, expected and found. The pointers are valid as long as the arrays that `keep` holds.
+  struct Rows {
+    std::vector<const std::byte*> columns;
+    size_t rows = 0;
+    std::vector<py::object> keep;
+  };
+  Rows rows_of(const py::dict& arrays, std::string_view place) const;
+
+  // The same for one row, without a first dimension; numbers and lists are taken too, and copied.
+  Rows row_of(const py::dict& values, std::string_view place) const;
+
+  // Arrays for `rows` rows: those in `out` (a dict; null pointers for columns that it leaves out), which must be
+  // writable too, or new ones where it is None.
+  struct Places {
+    std::vector<std::byte*> columns;
+    py::dict arrays;
+  };
+  Places places_in(const py::object& out, size_t rows, std::string_view place) const;
+
+  py::dict to_dict() const;  // {name: Column}
+
+ private:
+  py::object get(const py::dict& arrays, size_t column) const;
+  void check_names(const py::dict& arrays, bool all, std::string_view place) const;
+  void check(const py::array& array, size_t column, size_t first_dimensions, std::string_view place) const;
+
+  std::vector<replay::Column> columns_;
+  std::vector<py::str> names_;
+  std::vector<py::dtype> dtypes_;
+};
+
+// A schema from {name: dtype}, {name: (dtype, shape)} or {name: Column}.
+replay::Schema schema_from(const py::dict& columns);
+
+// quern.Column
+void bind_column(py::module_& module);
+
+}  // namespace quern::python

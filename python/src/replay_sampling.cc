@@ -1,0 +1,96 @@
+// ReplayBuffer.sample(): rows out, into new arrays or into the caller's.
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "replay/sampler.h"
+#include "replay_buffer.h"
+#include "replay_docs.h"
+#include "replay_wait.h"
+
+namespace quern::python {
+namespace {
+
+using replay::Rule;
+
+constexpr std::array<std::pair<std::string_view, Rule>, 4> kRules = {
+    {{"uniform", Rule::kUniform},
+     {"without_replacement", Rule::kWithoutReplacement},
+     {"prioritised", Rule::kPrioritised},
+     {"recent", Rule::kRecent}}};
+
+Rule rule_named(const std::string& name) {
+  for (const auto& [known, rule] : kRules) {
+    if (known == name) return rule;
+  }
+  throw Error("[replay] sample: rule: expected uniform, without_replacement, prioritised or recent, found {}", name);
+}
+
+// What sample() returns, and takes as `out` to fill once more.
+struct Sample {
+  py::dict arrays;
+  py::array_t<uint64_t> ids, ages;
+  py::array_t<float> weights;
+};
+
+Sample places_for(const PyReplay& self, const py::object& out, size_t rows, std::vector<std::byte*>& columns) {
+  const bool again = py::isinstance<Sample>(out);
+  Sample sample = again ? out.cast<Sample>() : Sample{};
+  ColumnTypes::Places places = self.types.places_in(again ? sample.arrays : out, rows, "sample");
+  columns = std::move(places.columns);
+  sample.arrays = std::move(places.arrays);
+  if (!again) {
+    const auto count = static_cast<py::ssize_t>(rows);
+    sample.ids = py::array_t<uint64_t>(count);
+    sample.ages = py::array_t<uint64_t>(count);
+    sample.weights = py::array_t<float>(count);
+  } else if (static_cast<size_t>(sample.ids.size()) != rows) {
+    throw Error("[replay] sample: out: expected a sample of {} rows, found {}", rows, sample.ids.size());
+  }
+  return sample;
+}
+
+Sample sample(PyReplay& self, size_t n, const py::object& out, const std::string& rule, double half_life, double beta,
+              const py::object& timeout) {
+  const replay::SampleRequest request{.rows = n, .rule = rule_named(rule), .half_life = half_life, .beta = beta};
+  std::vector<std::byte*> columns;
+  Sample result = places_for(self, out, n, columns);
+  if (limits(self.buffer.options().limit)) {
+    wait_for(timeout, "rows", [&](double seconds) { return self.buffer.limiter().admit_samples(n, seconds); });
+  }
+  const replay::SampleArrays arrays{.columns = columns,
+                                    .ids = result.ids.mutable_data(),
+                                    .ages = result.ages.mutable_data(),
+                                    .weights = result.weights.mutable_data()};
+  const py::gil_scoped_release unlocked;
+  replay::Sampler sampler(self.buffer, self.seed);
+  sampler.restore(self.draws.fetch_add(1, std::memory_order_relaxed));
+  sampler.sample(request, arrays);
+  return result;
+}
+
+}  // namespace
+
+void bind_sampling(py::module_& module, PyReplayClass& buffer) {
+  py::class_<Sample>(module, "Sample", kSampleClassDoc)
+      .def("__getitem__", [](const Sample& self, const py::object& name) { return self.arrays[name]; })
+      .def("__len__", [](const Sample& self) { return self.ids.size(); })
+      .def(
+          "keys", [](const Sample& self) { return self.arrays.attr("keys")(); }, kSampleKeysDoc)
+      .def_readonly("arrays", &Sample::arrays, kSampleArraysDoc)
+      .def_readonly("ids", &Sample::ids, kSampleIdsDoc)
+      .def_readonly("ages", &Sample::ages, kSampleAgesDoc)
+      .def_readonly("weights", &Sample::weights, kSampleWeightsDoc)
+      .def("__repr__", [](const Sample& self) {
+        return fmt::format("<quern.Sample of {} rows: {}>", self.ids.size(),
+                           py::str(", ").attr("join")(self.arrays).cast<std::string>());
+      });
+  buffer.def("sample", &sample, py::arg("n"), py::kw_only(), py::arg("out") = py::none(), py::arg("rule") = "uniform",
+             py::arg("half_life") = 0.0, py::arg("beta") = 0.4, py::arg("timeout") = py::none(), kSampleDoc);
+}
+
+}  // namespace quern::python

@@ -1,0 +1,127 @@
+// ReplayBuffer.save(), load() and their like: a buffer as a file.
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <memory>
+
+#include "arguments.h"
+#include "core/error.h"
+#include "replay/npz.h"
+#include "replay/snapshot.h"
+#include "replay_buffer.h"
+#include "replay_docs.h"
+
+namespace quern::python {
+namespace {
+
+namespace fs = std::filesystem;
+using replay::SnapshotOptions;
+using replay::SnapshotResult;
+
+// A snapshot that is being saved. Keeps the buffer.
+struct Saving {
+  Saving(std::shared_ptr<PyReplay> its_buffer, std::future<SnapshotResult>&& started)
+      : buffer(std::move(its_buffer)), future(started.share()) {}
+  Saving(const Saving&) = delete;
+  Saving& operator=(const Saving&) = delete;
+  ~Saving() {
+    const py::gil_scoped_release unlocked;
+    future.wait();
+  }
+
+  bool done() const { return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+
+  SnapshotResult result() const {
+    const py::gil_scoped_release unlocked;
+    while (future.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) check_signals();
+    return future.get();
+  }
+
+  std::shared_ptr<PyReplay> buffer;
+  std::shared_future<SnapshotResult> future;
+};
+
+SnapshotOptions options_of(const std::optional<int64_t>& threads) { return {.threads = threads_from(threads)}; }
+
+SnapshotResult save(const PyReplay& self, const fs::path& path, const std::optional<int64_t>& threads) {
+  const SnapshotOptions options = options_of(threads);
+  const py::gil_scoped_release unlocked;
+  return replay::save_snapshot(self.buffer, path, options);
+}
+
+std::unique_ptr<Saving> save_in_background(const std::shared_ptr<PyReplay>& self, const fs::path& path,
+                                           const std::optional<int64_t>& threads) {
+  return std::make_unique<Saving>(self, replay::save_snapshot_in_background(self->buffer, path, options_of(threads)));
+}
+
+SnapshotResult load(PyReplay& self, const fs::path& path, const std::optional<int64_t>& threads) {
+  const SnapshotOptions options = options_of(threads);
+  const py::gil_scoped_release unlocked;
+  return replay::load_snapshot(self.buffer, path, options);
+}
+
+SnapshotResult export_npz(const PyReplay& self, const fs::path& path) {
+  const py::gil_scoped_release unlocked;
+  return replay::export_npz(self.buffer, path);
+}
+
+SnapshotResult import_npz(PyReplay& self, const fs::path& path) {
+  const py::gil_scoped_release unlocked;
+  return replay::import_npz(self.buffer, path);
+}
+
+std::shared_ptr<PyReplay> from_snapshot(const fs::path& path, const std::optional<uint64_t>& capacity,
+                                        const py::object& shared, const py::object& file,
+                                        const std::optional<uint64_t>& seed) {
+  const replay::SnapshotInfo info = replay::snapshot_info(path);
+  const replay::BufferOptions options{
+      .capacity = capacity.value_or(info.capacity), .prioritised = info.prioritised, .alpha = info.alpha};
+  const std::shared_ptr<PyReplay> made = make_replay(info.schema, options, place_from(shared, file), seed);
+  load(*made, path, std::nullopt);
+  return made;
+}
+
+py::dict info(const fs::path& path) {
+  const replay::SnapshotInfo found = replay::snapshot_info(path);
+  py::dict result;
+  result["columns"] = ColumnTypes(found.schema).to_dict();
+  result["rows"] = found.rows;
+  result["capacity"] = found.capacity;
+  result["prioritised"] = found.prioritised;
+  result["alpha"] = found.alpha;
+  result["skipped"] = found.skipped;
+  result["bytes"] = found.bytes;
+  return result;
+}
+
+}  // namespace
+
+void bind_snapshots(py::module_& module, PyReplayClass& buffer) {
+  py::class_<SnapshotResult>(module, "SnapshotResult", kSnapshotResultDoc)
+      .def_readonly("rows", &SnapshotResult::rows, kResultRowsDoc)
+      .def_readonly("bytes", &SnapshotResult::bytes, kResultBytesDoc)
+      .def_readonly("skipped", &SnapshotResult::skipped, kResultSkippedDoc)
+      .def("__repr__", [](const SnapshotResult& self) {
+        return fmt::format("<quern.SnapshotResult: {} rows, {} bytes, {} skipped>", self.rows, self.bytes,
+                           self.skipped);
+      });
+  py::class_<Saving>(module, "Saving", kSavingDoc)
+      .def("done", &Saving::done, kSavingDoneDoc)
+      .def("result", &Saving::result, kSavingResultDoc);
+  buffer.def("save", &save, py::arg("path"), py::arg("threads") = py::none(), kSaveDoc)
+      .def("save_in_background", &save_in_background, py::arg("path"), py::arg("threads") = py::none(),
+           kSaveInBackgroundDoc)
+      .def("load", &load, py::arg("path"), py::arg("threads") = py::none(), kLoadSnapshotDoc)
+      .def("export_npz", &export_npz, py::arg("path"), kExportNpzDoc)
+      .def("import_npz", &import_npz, py::arg("path"), kImportNpzDoc)
+      .def_static("from_snapshot", &from_snapshot, py::arg("path"), py::arg("capacity") = py::none(),
+                  py::arg("shared") = py::none(), py::arg("file") = py::none(), py::arg("seed") = py::none(),
+                  kFromSnapshotDoc);
+  module.def("snapshot_info", &info, py::arg("path"), kSnapshotInfoDoc);
+}
+
+}  // namespace quern::python
