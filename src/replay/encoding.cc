@@ -128,6 +128,7 @@ HWY_INLINE void PackSparse(const std::byte* values, size_t n, size_t most, std::
       index[here] = static_cast<Index>(first + i);
       std::memcpy(&value[here], p + i * sizeof(T), sizeof(T));
     }
+    here = std::min(here, static_cast<uint32_t>(most) - count);
     if (here == 0) return true;
     copy_to_row(indices + count * sizeof(Index), reinterpret_cast<const std::byte*>(index), here * sizeof(Index));
     copy_to_row(kept + count * sizeof(T), reinterpret_cast<const std::byte*>(value), here * sizeof(T));

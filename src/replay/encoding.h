@@ -18,7 +18,8 @@ namespace quern::replay {
 // first one too many). Always true for kRaw. Any thread.
 bool can_encode(const Column& column, const std::byte* values, size_t& bad) noexcept;
 
-// values (value_bytes()) -> stored (stored_bytes()). can_encode() holds. They do not overlap.
+// values (value_bytes()) -> stored (stored_bytes()). can_encode() holds; where it does not, because another thread has
+// changed the values since, the row has values of its own choice and nothing else is touched. They do not overlap.
 void encode(const Column& column, const std::byte* values, std::byte* stored) noexcept;
 
 // stored -> values. `stored` may hold any bytes at all, since it may be torn: nothing outside of `values` is written,

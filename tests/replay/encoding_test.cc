@@ -210,6 +210,19 @@ TEST(Encoding, AnyBytesDecode) {
   });
 }
 
+// The array may have been changed by another thread between the look at it and the encoding.
+TEST(Encoding, WhatIsTooMuchAfterAllStaysInItsRow) {
+  for (const size_t most : {1, 5, 70}) {
+    const Column column = sparse_column(DType::kF32, 200, most);
+    const Bytes ones(column.value_bytes(), std::byte{1});
+    std::vector<std::byte> stored(column.stored_bytes() + 64, std::byte{0xEE});
+    encode(column, ones.data(), stored.data());
+    EXPECT_TRUE(std::all_of(stored.end() - 64, stored.end(), [](std::byte b) { return b == std::byte{0xEE}; }));
+    const Bytes values = decoded(column, {stored.begin(), stored.end() - 64}, 0);
+    EXPECT_EQ(std::count(values.begin(), values.end(), std::byte{1}), static_cast<std::ptrdiff_t>(most * 4));
+  }
+}
+
 TEST(Encoding, OneIsOne) {
   EXPECT_EQ(one_of(DType::kF32), std::bit_cast<uint32_t>(1.0f));
   EXPECT_EQ(one_of(DType::kF64), std::bit_cast<uint64_t>(1.0));

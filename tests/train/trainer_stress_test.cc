@@ -77,12 +77,15 @@ class Interrupter {
       const timespec rest = {0, 20'000};
       nanosleep(&rest, nullptr);
     };
-    sigaction(SIGUSR1, &action, &before_);
+    sigaction(SIGUSR1, &action, nullptr);
   }
   ~Interrupter() {
     stop_ = true;
     sender_.join();
-    sigaction(SIGUSR1, &before_, nullptr);
+    // A thread that has not run since may have a signal on its way, which would end the program if all was as before.
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGUSR1, &ignore, nullptr);
   }
   // Called by a thread that wants to be interrupted, as often as it likes; it must outlive this.
   void watch_me() {
@@ -107,7 +110,6 @@ class Interrupter {
     }
   }
 
-  struct sigaction before_ = {};
   std::mutex mutex_;
   std::set<pthread_t> threads_;
   std::atomic<bool> stop_{false};
