@@ -1,7 +1,9 @@
-// Proof that sampling allocates nothing and takes no lock.
+// Proof that adding, reading and sampling allocate nothing and take no lock.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "benchmarks/lock_counter.h"
@@ -42,7 +44,7 @@ struct Sampled {
   }
 };
 
-TEST(SamplerCost, AllocatesNothing) {
+TEST(ReplayCost, AllocatesNothing) {
   if (!quern::test::kCountsAllocations) GTEST_SKIP() << "allocations cannot be counted here";
   Sampled sampled;
   sampled.add(700);
@@ -55,7 +57,28 @@ TEST(SamplerCost, AllocatesNothing) {
   std::free(memory);
 }
 
-TEST(SamplerCost, TakesNoLock) {
+// In shared memory too, where the index of the process is looked up for every row.
+TEST(ReplayCost, AddingAndReadingAllocateNothingAndTakeNoLock) {
+  const Place place = Place::in_shared("cost_test-" + std::to_string(getpid()));
+  ReplayBuffer::remove(place);
+  for (const bool shared : {false, true}) {
+    Sampled sampled;
+    if (shared) sampled.buffer = ReplayBuffer::create(sampled.buffer.schema(), {.capacity = 100}, place);
+    std::byte* const to[] = {reinterpret_cast<std::byte*>(sampled.words.data()), nullptr};
+    const auto locks = [] { return bench::lock_counts() ? bench::lock_counts()->locks : 0; };
+    const size_t allocations_before = quern::test::allocation_count;
+    const long locks_before = locks();
+    sampled.add(1000);
+    bool there = false;
+    for (uint64_t id = 0; id < 1000; ++id) there = sampled.buffer.read(id, to);
+    EXPECT_EQ(quern::test::allocation_count - allocations_before, 0u);
+    EXPECT_EQ(locks() - locks_before, 0);
+    EXPECT_TRUE(there);
+  }
+  EXPECT_TRUE(ReplayBuffer::remove(place));
+}
+
+TEST(ReplayCost, TakesNoLock) {
   if (!bench::lock_counts()) GTEST_SKIP() << "locks cannot be counted here";
   Sampled sampled;
   sampled.add(700);
