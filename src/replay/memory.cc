@@ -212,7 +212,9 @@ void Memory::map_file() {
 }
 
 // The system zeroes a page when it is first touched, which is most of the cost, and does so on the core that touches.
+// Not for a file: every page of it would count as changed and be written to disk.
 void Memory::prefault() const {
+  if (place_.kind == Place::Kind::kFile) return;
   const size_t threads = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8);
   const uint64_t share = (mapped_ / threads + kHugePage) / kHugePage * kHugePage;
   const auto touch = [&](size_t thread) {

@@ -30,7 +30,8 @@ struct Place {
 class Memory {
  public:
   // New memory, all zeros, that nobody else can see before publish(): a process that dies in between leaves nothing.
-  // With `prefault` all of it is there already (private: in huge pages where the system allows it), by several threads.
+  // With `prefault` all of it is there already, by several threads; private memory has huge pages where the system
+  // allows it; files never have it, since all of their pages would have to be written to disk.
   // Error when there is not enough, or when the name is taken.
   static Memory create(const Place& place, uint64_t bytes, bool prefault);
 

@@ -12,7 +12,7 @@ struct BufferOptions {
   bool prioritised = false;  // keeps a priority for every row
   double alpha = 0.6;        // of priorities: a row is drawn in proportion to priority ^ alpha
   RateLimit limit = {};
-  bool prefault = true;  // touch all memory when made or attached to, so that no add pays for a page
+  bool prefault = true;  // touch all memory (not a file) when made or attached to, so that no add pays for a page
 };
 
 }  // namespace quern::replay
