@@ -14,5 +14,6 @@ void bench_vector_ops(Context& context);
 void bench_queue(Context& context);
 void bench_replay(Context& context);
 void bench_replay_parallel(Context& context);
+void bench_replay_snapshot(Context& context);
 
 }  // namespace quern::bench

@@ -38,7 +38,8 @@ const std::vector<Workload>& workloads() {
        bench::bench_vector_ops},
       {"queue", {"queue"}, "bounded queue against a mutex, oneTBB and moodycamel", bench::bench_queue},
       {"replay", {"replay"}, "adding and sampling against memcpy", bench::bench_replay},
-      {"replay", {"replay"}, "threads and processes at once against one alone", bench::bench_replay_parallel}};
+      {"replay", {"replay"}, "threads and processes at once against one alone", bench::bench_replay_parallel},
+      {"replay", {"replay"}, "snapshots of 2.5 GB saved and loaded", bench::bench_replay_snapshot}};
   return all;
 }
 

@@ -139,7 +139,7 @@ class Bench(unittest.TestCase):
     def test_replay(self):
         names = {result["name"] for result in self.bench("replay")}
         self.assertLessEqual({"replay/add_one", "replay/add_batch", "replay/sample_gather", "replay/threads/2w2r",
-                              "replay/processes/4w"}, names)
+                              "replay/processes/4w", "replay/save", "replay/load"}, names)
 
     def test_queue(self):
         self.assertTrue(all(result["name"].startswith("queue") for result in self.bench("queue")))
