@@ -327,6 +327,7 @@ class KillingTest : public ProcessesTest {
       for (int wait = 0; shared_->added.load() == before && wait < 10000; ++wait) usleep(1000);
       ASSERT_GT(shared_->added.load(), before) << "nobody adds any more after " << i << " kills";
     }
+    for (int wait = 0; shared_->good.load() <= 1000 && wait < 60000; ++wait) usleep(1000);
     for (size_t i = 0; i < kEach; i += 2) kill_and_wait(writers[i]);
     shared_->stop = true;
     for (size_t i = 1; i < kEach; i += 2) EXPECT_EQ(wait_for(writers[i]), 0);
