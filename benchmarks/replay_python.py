@@ -10,6 +10,7 @@ when a bar is missed or an answer is wrong. cpprb: `pip install cpprb`, in an en
 """
 
 import argparse
+import importlib.metadata
 import json
 import multiprocessing
 import os
@@ -37,7 +38,7 @@ class Report:
     def __init__(self, as_json):
         self.as_json, self.results = as_json, []
         if not as_json:
-            print(f"{'name':<34}{'ours':>9} unit  {'compared with':<26}{'its':>9}  ratio    bar")
+            print(f"{'name':<42}{'ours':>9} unit  {'compared with':<28}{'its':>9}  ratio    bar")
 
     def add(self, name, ours, reference, its, bar=None, unit="GB/s"):
         result = {"name": f"replay_python/{name}", "value": ours, "unit": unit, "reference": reference,
@@ -45,7 +46,7 @@ class Report:
         self.results.append(result)
         if not self.as_json:
             judged = "-" if bar is None else f"{bar:.2f} {'ok' if result['pass'] else 'BELOW'}"
-            print(f"{result['name']:<34}{ours:9.2f} {unit}  {reference:<26}{its:9.2f}  {ours / its:5.2f}   {judged}",
+            print(f"{result['name']:<42}{ours:9.2f} {unit}  {reference:<28}{its:9.2f}  {ours / its:5.2f}   {judged}",
                   flush=True)
 
     def finish(self):
@@ -216,11 +217,11 @@ def bench_cpprb(report, buffer, capacity, batch, rounds):
     ours, its = best([lambda: [buffer.add_batch(**batch) for _ in range(batches)],
                       lambda: [theirs.add(**batch) for _ in range(batches)]], rounds)
     size = batches * BATCH * ROW_BYTES / 1e9
-    report.add("add_batch", size / ours, f"cpprb {cpprb.__version__ if hasattr(cpprb, '__version__') else ''}", size / its)
+    report.add("add_batch", size / ours, "cpprb " + importlib.metadata.version("cpprb"), size / its)
     out = buffer.sample(BATCH)
     ours, its = best([lambda: [buffer.sample(BATCH, out=out) for _ in range(batches)],
                       lambda: [theirs.sample(BATCH) for _ in range(batches)]], rounds)
-    report.add("sample", size / ours, "cpprb", size / its)
+    report.add("sample", size / ours, "cpprb " + importlib.metadata.version("cpprb"), size / its)
 
 
 def main():
