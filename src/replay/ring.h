@@ -92,9 +92,10 @@ class Ring {
   }
 
   // Makes copy(slot) read the row; false if it is not there, or was overwritten meanwhile: what copy read is rubbish
-  // then.
+  // then. Any number may be asked for: beyond kEndOfIds its word would be that of another row, or of an empty slot.
   template <typename Copy>
   bool read(uint64_t id, Copy copy) const {
+    if (id >= kEndOfIds) return false;
     const uint64_t slot = id % capacity_;
     if (parts_.words[slot].load(std::memory_order_acquire) != whole_word(id)) return false;
     copy(slot);
@@ -104,7 +105,7 @@ class Ring {
 
   // Whether the row is there now.
   bool holds(uint64_t id) const noexcept {
-    return parts_.words[id % capacity_].load(std::memory_order_acquire) == whole_word(id);
+    return id < kEndOfIds && parts_.words[id % capacity_].load(std::memory_order_acquire) == whole_word(id);
   }
 
   // Of the whole row in this slot, or kNoRow.

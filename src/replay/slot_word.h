@@ -13,6 +13,7 @@ namespace quern::replay {
 // word finds the expected row. Ids end at 2^47, after four years of a million rows a second.
 
 inline constexpr int kWriterShift = 48;
+inline constexpr uint64_t kEndOfIds = (uint64_t{1} << (kWriterShift - 1)) - 1;  // the word of a larger one would be cut
 
 constexpr uint64_t whole_word(uint64_t id) { return (id + 1) << 1; }
 constexpr uint64_t busy_word(uint64_t id, uint16_t writer) {

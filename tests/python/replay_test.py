@@ -130,6 +130,15 @@ def test_priorities():
     assert set(buffer.sample(500, rule="prioritised")["x"]) == {7, 55}
 
 
+def test_ids_that_nobody_has():
+    """An id of 64 bits lost its upper ones in the word of a slot: 2**64 - 1 was a row of zeros in an empty slot."""
+    buffer = quern.ReplayBuffer({"x": "int32"}, capacity=8, prioritised=True)
+    buffer.add_batch(x=np.arange(3, dtype=np.int32))
+    strange = np.array([2**64 - 1, 2**63 - 1, 2**63 + 1, 2**62 + 1, 2**47, 3], np.uint64)
+    assert [buffer.get(int(id)) for id in strange] == [None] * len(strange)
+    assert buffer.update_priorities(strange, np.full(len(strange), 1e6)) == 0
+
+
 BAD_BATCHES = [
     (lambda good: good.pop("move"), "column 'move': expected int16 (rows,), found nothing"),
     (lambda good: good.update(extra=np.zeros(2)), "found also 'extra'"),
