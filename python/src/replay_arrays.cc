@@ -202,7 +202,8 @@ ColumnTypes::Places ColumnTypes::places_in(const py::object& out, size_t rows, s
                 py::str(py::type::of(out).attr("__name__")).cast<std::string>());
   }
   if (!out.is_none()) {
-    result.arrays = py::reinterpret_borrow<py::dict>(out);
+    // A copy holds the arrays: another thread may empty the caller's dict while Python's lock is not ours.
+    result.arrays = py::reinterpret_steal<py::dict>(PyDict_Copy(out.ptr()));
     check_names(result.arrays, false, place);
   }
   for (size_t c = 0; c < columns_.size(); ++c) {

@@ -97,6 +97,20 @@ def test_sampling_into_arrays_of_the_caller(buffer):
     assert list(some.keys()) == ["move"]
 
 
+def test_arrays_stay_while_they_are_filled():
+    """sample() held the dict alone: emptied by another thread meanwhile, rows went to memory that was given back."""
+    buffer = quern.ReplayBuffer({"x": ("float32", (1 << 16,))}, capacity=4, min_size=2)
+    out = {"x": np.zeros((64, 1 << 16), np.float32)}
+
+    def empty():
+        out.clear()
+        buffer.add_batch(x=np.ones((2, 1 << 16), np.float32))
+
+    threading.Timer(0.1, empty).start()
+    batch = buffer.sample(64, out=out)
+    assert not out and (batch["x"] == 1).all()
+
+
 def test_the_same_seed_draws_the_same():
     one, two = (quern.ReplayBuffer(COLUMNS, capacity=100, seed=5) for _ in range(2))
     for buffer in (one, two):
