@@ -189,10 +189,13 @@ uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t row
   uint64_t id = parts_->ring.reserve(rows);
   uint64_t written = kNoRow;
   for (size_t row = 0; row < rows; ++row, ++id) {
+    // Before the slot is ours: another thread may have changed it since the check, and a slot that is left by an Error
+    // would be busy for ever.
+    const uint64_t given = priorities.empty() ? 0 : parts_->weight(priorities[row]);
     written = parts_->ring.write(id, [&](uint64_t slot) {
       parts_->store_row(columns, row, slot);
       if (!parts_->tree) return;
-      const uint64_t weight = priorities.empty() ? parts_->highest() : parts_->weight(priorities[row]);
+      const uint64_t weight = priorities.empty() ? parts_->highest() : given;
       parts_->raise_highest(weight);
       parts_->tree->set(slot, weight);  // while the slot is ours, so that the last one set is that of the last row
     });

@@ -249,6 +249,29 @@ def test_threads_add_and_sample_at_once(buffer):
     assert not bad
 
 
+def test_priorities_that_change_while_they_are_added():
+    """A priority that went bad after the check was an Error in the middle of a row, whose slot stayed busy for ever."""
+    buffer = quern.ReplayBuffer({"x": ("float32", (4096,))}, capacity=16, prioritised=True)
+    rows, priorities, stop = np.ones((64, 4096), np.float32), np.ones(64, np.float32), threading.Event()
+
+    def spoil():
+        while not stop.is_set():
+            priorities[:] = -1
+            priorities[:] = 1
+
+    thread = threading.Thread(target=spoil)
+    thread.start()
+    for _ in range(300):
+        try:
+            buffer.add_batch(x=rows, priorities=priorities)
+        except ValueError:
+            pass
+    stop.set()
+    thread.join()
+    last = buffer.add_batch(x=rows)
+    assert all(buffer.get(id) is not None for id in range(last - 15, last + 1))
+
+
 def add_from_a_process(buffer, first, count):
     for i in range(count):
         buffer.add_batch(**rows(4, first + 4 * i))
