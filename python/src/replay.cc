@@ -39,6 +39,10 @@ py::dict all_columns(const py::object& columns, const py::kwargs& more, std::str
 uint64_t add_rows(PyReplay& self, const ColumnTypes::Rows& rows, std::span<const float> priorities,
                   const py::object& timeout) {
   if (limits(self.buffer.options().limit)) {
+    {
+      const py::gil_scoped_release unlocked;
+      self.buffer.check(rows.columns, rows.rows, priorities);  // what is refused must not count
+    }
     wait_for(timeout, "samples",
              [&](double seconds) { return self.buffer.limiter().admit_inserts(rows.rows, seconds); });
   }

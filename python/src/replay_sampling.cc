@@ -59,15 +59,16 @@ Sample sample(PyReplay& self, size_t n, const py::object& out, const std::string
   const replay::SampleRequest request{.rows = n, .rule = rule_named(rule), .half_life = half_life, .beta = beta};
   std::vector<std::byte*> columns;
   Sample result = places_for(self, out, n, columns);
-  if (limits(self.buffer.options().limit)) {
-    wait_for(timeout, "rows", [&](double seconds) { return self.buffer.limiter().admit_samples(n, seconds); });
-  }
   const replay::SampleArrays arrays{.columns = columns,
                                     .ids = result.ids.mutable_data(),
                                     .ages = result.ages.mutable_data(),
                                     .weights = result.weights.mutable_data()};
-  const py::gil_scoped_release unlocked;
   replay::Sampler sampler(self.buffer, self.seed);
+  sampler.check(request, arrays);
+  if (limits(self.buffer.options().limit)) {
+    wait_for(timeout, "rows", [&](double seconds) { return self.buffer.limiter().admit_samples(n, seconds); });
+  }
+  const py::gil_scoped_release unlocked;
   sampler.restore(self.draws.fetch_add(1, std::memory_order_relaxed));
   sampler.sample(request, arrays);
   return result;

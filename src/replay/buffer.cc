@@ -182,9 +182,14 @@ void ReplayBuffer::load(size_t column, uint64_t slot, std::byte* values) const n
   }
 }
 
-uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities) {
+void ReplayBuffer::check(std::span<const std::byte* const> columns, size_t rows,
+                         std::span<const float> priorities) const {
   parts_->check_values(columns, rows);
   parts_->check_priorities(priorities, rows);
+}
+
+uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities) {
+  check(columns, rows, priorities);
   if (rows == 0) return kNoRow;
   uint64_t id = parts_->ring.reserve(rows);
   uint64_t written = kNoRow;

@@ -47,6 +47,9 @@ class ReplayBuffer {
   // No lock, no allocation. Never waits: who wants a rate limit to hold asks limiter().admit_inserts() before.
   uint64_t add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities = {});
 
+  // Error where add() would refuse these: for those who ask limiter(), which counts what it admits, before they add.
+  void check(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities = {}) const;
+
   // Copies row `id` into the caller's arrays (one row of each column; a null pointer leaves that column out). False if
   // it is not there any more.
   bool read(uint64_t id, std::span<std::byte* const> columns) const;

@@ -32,6 +32,9 @@ class Sampler {
   // when the request makes no sense; the arrays hold anything then, and the call does not count. Allocates nothing.
   void sample(const SampleRequest& request, const SampleArrays& out);
 
+  // Error where sample() would refuse these whatever lies in the buffer: for those who ask limiter() before.
+  void check(const SampleRequest& request, const SampleArrays& out) const;
+
   uint64_t draws() const noexcept { return draws_; }  // calls so far; with the seed, all of the state
   void restore(uint64_t draws) noexcept { draws_ = draws; }
 
@@ -41,7 +44,6 @@ class Sampler {
     size_t stored_bytes;
   };
 
-  void check(const SampleRequest& request, const SampleArrays& out) const;
   bool copy(const SampleArrays& out, size_t row, const Drawn& drawn, const Drawn& following) const;
 
   const ReplayBuffer* buffer_;

@@ -413,6 +413,18 @@ def test_a_rate_limit_keeps_actors_and_learners_in_step():
     learner.join()
 
 
+def test_what_is_refused_does_not_count_for_the_rate_limit():
+    buffer = quern.ReplayBuffer({"x": quern.Column("uint8", 8, "bits")}, capacity=100, samples_per_insert=1, slack=10)
+    good = np.zeros((1, 8), np.uint8)
+    buffer.add_batch(x=good)
+    with pytest.raises(ValueError, match="zeros and ones"):
+        buffer.add_batch(x=np.full((1000, 8), 3, np.uint8))
+    buffer.add_batch(x=good, timeout=0)
+    with pytest.raises(ValueError, match="half_life"):
+        buffer.sample(1000, rule="recent", timeout=0)
+    assert len(buffer.sample(1, timeout=0)) == 1
+
+
 def test_ctrl_c_ends_a_wait():
     buffer = quern.ReplayBuffer({"x": "int32"}, capacity=10, min_size=5)
     threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
