@@ -5,7 +5,7 @@
 
 Three actor processes play against themselves and add every position with the result of its game; one learner samples
 positions, newer ones more often, and fits a small network that tells who will win. The actors read its weights from a
-second buffer of one row, so everything that processes share is a ReplayBuffer: no server, no queue, no lock. The rate
+second, small buffer, so everything that processes share is a ReplayBuffer: no server, no queue, no lock. The rate
 limit lets each position be learned from eight times on average; whoever is ahead waits.
 """
 
@@ -69,8 +69,8 @@ def play(weights, random):
 def actor(positions, published, seed, stop):
     random = np.random.default_rng(seed)
     while not stop.is_set():
-        # The newest weights: the one row of this buffer that is never seen half-written.
-        weights = published.sample(1) if len(published) else None
+        # The newest weights that are whole; the half life makes older ones rare (1 in 1000).
+        weights = published.sample(1, rule="recent", half_life=0.1) if len(published) else None
         weights = weights and {name: weights[name][0] for name in WEIGHTS}
         planes, results = play(weights, random)
         try:
@@ -110,7 +110,7 @@ def main():
     seconds = parser.parse_args().seconds
     name = f"self-play-{os.getpid()}"
     positions = quern.ReplayBuffer(POSITIONS, 20_000, shared=name, samples_per_insert=8, min_size=500, slack=4 * BATCH)
-    published = quern.ReplayBuffer(WEIGHTS, 1, shared=f"{name}-weights")
+    published = quern.ReplayBuffer(WEIGHTS, 4, shared=f"{name}-weights")
     random = np.random.default_rng(0)
     weights = {n: (random.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32) for n, (_, shape) in WEIGHTS.items()}
     moments = {n: np.zeros_like(array) for n, array in weights.items()}

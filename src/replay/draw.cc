@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <thread>
 
 #include "core/error.h"
 
@@ -65,14 +66,21 @@ Drawer::Drawer(const ReplayBuffer& buffer, const SampleRequest& request, uint64_
 }
 
 // The newest ids are often still being written. Without them the newest whole row is the most recent of kRecent, a half
-// life shorter than what is in flight works, and an empty buffer shows.
+// life shorter than what is in flight works, and an empty buffer shows. All of a window can be in flight: a ring of one
+// row while that is overwritten, or a batch as large as the ring. Then we look again, until a million words were seen.
 void Drawer::look() {
   if (order_) return;
-  const Window window = buffer_.ring().window();
-  begin_ = window.begin;
-  end_ = newest_ = window.end;
-  while (newest_ > begin_ && !buffer_.ring().holds(newest_ - 1)) --newest_;
-  if (newest_ == begin_) throw Error("[replay] sample: expected at least one row in the buffer, found none");
+  for (uint64_t seen = 0;;) {
+    const Window window = buffer_.ring().window();
+    seen += window.size() + 1;
+    begin_ = window.begin;
+    end_ = newest_ = window.end;
+    while (newest_ > begin_ && !buffer_.ring().holds(newest_ - 1)) --newest_;
+    if (newest_ > begin_) return;
+    if (buffer_.total_added() == 0 || seen >= kMostTries) break;
+    std::this_thread::yield();
+  }
+  throw Error("[replay] sample: expected at least one row in the buffer, found none");
 }
 
 Drawn Drawer::next() {

@@ -272,6 +272,27 @@ def test_priorities_that_change_while_they_are_added():
     assert all(buffer.get(id) is not None for id in range(last - 15, last + 1))
 
 
+@pytest.mark.parametrize("capacity, batch", [(1, 1), (50, 200)])
+def test_rows_that_are_all_in_flight_are_waited_for(capacity, batch):
+    """While the one row of a ring was overwritten, or a batch larger than the ring came, sample() said "found none"."""
+    buffer = quern.ReplayBuffer({"x": ("float32", (4096,))}, capacity=capacity)
+    many, stop = np.ones((batch, 4096), np.float32), threading.Event()
+    buffer.add_batch(x=many)
+
+    def add():
+        while not stop.is_set():
+            buffer.add_batch(x=many)
+
+    thread = threading.Thread(target=add)
+    thread.start()
+    try:
+        for _ in range(3000):
+            assert (buffer.sample(1)["x"] == 1).all()
+    finally:
+        stop.set()
+        thread.join()
+
+
 def add_from_a_process(buffer, first, count):
     for i in range(count):
         buffer.add_batch(**rows(4, first + 4 * i))
