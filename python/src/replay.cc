@@ -2,10 +2,14 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 
 #include "core/error.h"
 #include "replay_buffer.h"
@@ -116,7 +120,13 @@ std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& fil
   std::optional<ReplayBuffer> buffer;
   {
     const py::gil_scoped_release unlocked;
-    buffer.emplace(ReplayBuffer::attach(place, patience));
+    const std::string path = place.path();
+    const double end = seconds_now() + patience;
+    while (access(path.c_str(), F_OK) != 0 && errno == ENOENT && seconds_now() < end) {
+      check_signals();  // Ctrl-C ends the wait
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    buffer.emplace(ReplayBuffer::attach(place));
   }
   return std::make_shared<PyReplay>(std::move(*buffer), place, seed ? *seed : any_seed());
 }

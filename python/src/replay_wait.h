@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 
 #include "arguments.h"
 #include "core/clock.h"
+#include "core/error.h"
 #include "module.h"
 #include "replay/rate_limiter.h"
 
@@ -20,7 +22,9 @@ inline bool limits(const replay::RateLimit& limit) { return limit.samples_per_in
 template <typename Admit>
 void wait_for(const py::object& timeout, std::string_view what, const Admit& admit) {
   constexpr double kLook = 0.05;  // for Ctrl-C
-  const double seconds = timeout.is_none() ? -1 : timeout.cast<double>();
+  const double seconds = timeout.is_none() ? -1 : PyFloat_AsDouble(timeout.ptr());
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();  // a TypeError: not a number
+  if (std::isnan(seconds)) throw Error("[replay] timeout: expected seconds or None, found nan");
   const py::gil_scoped_release unlocked;
   const double end = seconds_now() + seconds;
   for (;;) {

@@ -453,6 +453,26 @@ def test_ctrl_c_ends_a_wait():
         buffer.sample(1)
 
 
+def test_ctrl_c_ends_the_wait_for_a_buffer_to_appear(name):
+    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        quern.ReplayBuffer.attach(shared=name, patience=20)
+    assert time.monotonic() - started < 10
+    with pytest.raises(ValueError, match=name):
+        quern.ReplayBuffer.attach(shared=name, patience=float("nan"))
+
+
+def test_timeouts_that_are_none():
+    buffer = quern.ReplayBuffer({"x": "int32"}, capacity=10, min_size=5)
+    with pytest.raises(ValueError, match="timeout: expected seconds or None, found nan"):
+        buffer.sample(1, timeout=float("nan"))
+    with pytest.raises(TypeError):
+        buffer.sample(1, timeout="soon")
+    with pytest.raises(TimeoutError):
+        buffer.sample(1, timeout=-1)
+
+
 def test_a_column_may_be_called_like_an_argument():
     buffer = quern.ReplayBuffer({"timeout": "float32", "out": "float32"}, capacity=3)
     buffer.add_batch({"timeout": np.ones(2, np.float32), "out": np.zeros(2, np.float32)})
