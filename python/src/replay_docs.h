@@ -177,6 +177,16 @@ inline constexpr const char* kSampleKeysDoc = R"(The names of the columns.
 >>> list(buffer.sample(4).keys())
 ['planes', 'value'])";
 
+inline constexpr const char* kSampleValuesDoc = R"(The arrays of the columns.
+
+>>> [array.shape for array in buffer.sample(4).values()]
+[(4, 2, 8, 8), (4,)])";
+
+inline constexpr const char* kSampleItemsDoc = R"(The names of the columns with their arrays.
+
+>>> {name: array.shape for name, array in buffer.sample(4).items()}
+{'planes': (4, 2, 8, 8), 'value': (4,)})";
+
 inline constexpr const char* kSampleArraysDoc = R"(The arrays by column names, as a dict.
 
 >>> buffer.sample(4).arrays["value"].dtype

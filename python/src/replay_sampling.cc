@@ -80,8 +80,14 @@ void bind_sampling(py::module_& module, PyReplayClass& buffer) {
   py::class_<Sample>(module, "Sample", kSampleClassDoc)
       .def("__getitem__", [](const Sample& self, const py::object& name) { return self.arrays[name]; })
       .def("__len__", [](const Sample& self) { return self.ids.size(); })
+      .def("__iter__", [](const Sample& self) { return self.arrays.attr("__iter__")(); })
+      .def("__contains__", [](const Sample& self, const py::object& name) { return self.arrays.contains(name); })
       .def(
           "keys", [](const Sample& self) { return self.arrays.attr("keys")(); }, kSampleKeysDoc)
+      .def(
+          "values", [](const Sample& self) { return self.arrays.attr("values")(); }, kSampleValuesDoc)
+      .def(
+          "items", [](const Sample& self) { return self.arrays.attr("items")(); }, kSampleItemsDoc)
       .def_readonly("arrays", &Sample::arrays, kSampleArraysDoc)
       .def_readonly("ids", &Sample::ids, kSampleIdsDoc)
       .def_readonly("ages", &Sample::ages, kSampleAgesDoc)

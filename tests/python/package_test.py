@@ -14,7 +14,7 @@ import quern._quern
 from conftest import SMALL
 
 FOLDER = pathlib.Path(quern.__file__).parent
-SPECIAL = {"__iter__", "__next__", "__init__", "__len__", "__enter__", "__exit__", "__getitem__"}
+SPECIAL = {"__iter__", "__next__", "__init__", "__len__", "__enter__", "__exit__", "__getitem__", "__contains__"}
 
 
 def public(names):

@@ -111,6 +111,17 @@ def test_arrays_stay_while_they_are_filled():
     assert not out and (batch["x"] == 1).all()
 
 
+def test_a_sample_is_used_like_a_dict(buffer):
+    buffer.add_batch(rows(10))
+    batch = buffer.sample(3)
+    assert list(batch) == list(batch.keys()) == list(COLUMNS)
+    assert "move" in batch and "nothing" not in batch
+    assert all(array is batch[name] for name, array in batch.items()) and len(batch.values()) == len(COLUMNS)
+    assert len(batch) == 3  # rows
+    with pytest.raises(KeyError, match="nothing"):
+        batch["nothing"]
+
+
 def test_the_same_seed_draws_the_same():
     one, two = (quern.ReplayBuffer(COLUMNS, capacity=100, seed=5) for _ in range(2))
     for buffer in (one, two):
