@@ -80,8 +80,14 @@ std::shared_ptr<PyReplay> from_snapshot(const fs::path& path, const std::optiona
   const replay::SnapshotInfo info = replay::snapshot_info(path);
   const replay::BufferOptions options{
       .capacity = capacity.value_or(info.capacity), .prioritised = info.prioritised, .alpha = info.alpha};
-  const std::shared_ptr<PyReplay> made = make_replay(info.schema, options, place_from(shared, file), seed);
-  load(*made, path, std::nullopt);
+  const replay::Place place = place_from(shared, file);
+  const std::shared_ptr<PyReplay> made = make_replay(info.schema, options, place, seed);
+  try {
+    load(*made, path, std::nullopt);
+  } catch (...) {
+    if (place.kind != replay::Place::Kind::kPrivate) replay::ReplayBuffer::remove(place);  // the name was new: ours
+    throw;
+  }
   return made;
 }
 

@@ -398,6 +398,18 @@ def test_a_snapshot_brings_everything_back(folder):
     assert loaded.total_added == 100
 
 
+def test_a_damaged_snapshot_leaves_no_buffer_behind(folder, name, buffer):
+    buffer.add_batch(**rows(100))
+    buffer.save(folder / "a.snapshot")
+    data = bytearray((folder / "a.snapshot").read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / "a.snapshot").write_bytes(data)
+    for place in ({"shared": name}, {"file": folder / "a.replay"}):
+        with pytest.raises(ValueError, match="damaged"):
+            quern.ReplayBuffer.from_snapshot(folder / "a.snapshot", **place)
+        assert not quern.ReplayBuffer.remove(**place)
+
+
 def test_npz_is_numpys(folder, buffer):
     buffer.add_batch(**rows(30))
     buffer.export_npz(folder / "rows.npz")
