@@ -58,6 +58,13 @@ size_t threads_from(const std::optional<int64_t>& threads) {
   return static_cast<size_t>(*threads);
 }
 
+std::optional<int64_t> whole_number(const py::handle& object) {
+  if (PyIndex_Check(object.ptr()) == 0) return std::nullopt;
+  const Py_ssize_t value = PyNumber_AsSsize_t(object.ptr(), nullptr);  // null: no OverflowError
+  if (value == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return value;
+}
+
 void check_signals() {
   const py::gil_scoped_acquire lock;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();

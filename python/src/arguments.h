@@ -26,6 +26,9 @@ Tokens tokens_from(const py::object& object);
 // The threads that a function may use: every core when none are given. Error unless 1 to train::kMostThreads.
 size_t threads_from(const std::optional<int64_t>& threads);
 
+// A whole number of Python's or of NumPy's; of one beyond 64 bits the nearest that fits. Nothing for anything else.
+std::optional<int64_t> whole_number(const py::handle& object);
+
 // Raises KeyboardInterrupt, or what another signal's handler raised. Takes Python's lock for it.
 void check_signals();
 

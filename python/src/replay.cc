@@ -102,10 +102,11 @@ py::object get(const PyReplay& self, uint64_t id) {
 std::shared_ptr<PyReplay> create(const py::dict& columns, const py::object& capacity, bool prioritised, double alpha,
                                  const py::object& shared, const py::object& file, double samples_per_insert,
                                  uint64_t min_size, double slack, bool prefault, const std::optional<uint64_t>& seed) {
-  if (!py::isinstance<py::int_>(capacity) || capacity.cast<int64_t>() < 1) {
+  const std::optional<int64_t> most = whole_number(capacity);
+  if (!most || *most < 1) {
     throw Error("[replay] capacity: expected a whole number from 1, found {}", py::repr(capacity).cast<std::string>());
   }
-  const BufferOptions options{.capacity = capacity.cast<uint64_t>(),
+  const BufferOptions options{.capacity = static_cast<uint64_t>(*most),
                               .prioritised = prioritised,
                               .alpha = alpha,
                               .limit = {.samples_per_insert = samples_per_insert, .minimum = min_size, .slack = slack},

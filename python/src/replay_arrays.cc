@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "arguments.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "replay_docs.h"
@@ -49,11 +50,12 @@ bool same_shape(const py::array& array, const Column& column, size_t first) {
 std::vector<size_t> shape_from(const py::handle& object, std::string_view column) {
   std::vector<size_t> shape;
   const auto add = [&](const py::handle& length) {
-    if (!py::isinstance<py::int_>(length) || length.cast<int64_t>() < 1) {
+    const std::optional<int64_t> found = whole_number(length);
+    if (!found || *found < 1) {
       throw Error("[replay] column {}: shape: expected whole numbers from 1, found {}", in_quotes(column),
                   py::repr(object).cast<std::string>());
     }
-    shape.push_back(length.cast<size_t>());
+    shape.push_back(static_cast<size_t>(*found));
   };
   if (py::isinstance<py::int_>(object)) {
     add(object);
@@ -63,10 +65,21 @@ std::vector<size_t> shape_from(const py::handle& object, std::string_view column
   return shape;
 }
 
-// Whatever NumPy takes for a dtype.
-replay::DType dtype_from(const py::handle& object) {
-  const py::dtype dtype = py::dtype::from_args(py::reinterpret_borrow<py::object>(object));
-  return replay::dtype_named(dtype.attr("name").cast<std::string>());
+// Whatever NumPy takes for a dtype, but None, which it takes for float64.
+replay::DType dtype_from(const py::handle& object, std::string_view column) {
+  std::string name = py::str(object).cast<std::string>();
+  try {
+    if (!object.is_none()) {
+      name = py::dtype::from_args(py::reinterpret_borrow<py::object>(object)).attr("name").cast<std::string>();
+    }
+  } catch (const py::error_already_set&) {  // no dtype: refused below, as it was given
+  }
+  try {
+    return replay::dtype_named(name);
+  } catch (const Error& error) {
+    constexpr std::string_view kPlace = "[replay] ";
+    throw Error("{}column {}: {}", kPlace, in_quotes(column), std::string_view(error.what()).substr(kPlace.size()));
+  }
 }
 
 Column column_from(const std::string& name, const py::handle& object) {
@@ -78,10 +91,10 @@ Column column_from(const std::string& name, const py::handle& object) {
     if (pair.size() != 2) {
       throw Error("[replay] column {}: expected (dtype, shape), found {} values", in_quotes(name), pair.size());
     }
-    column.dtype = dtype_from(pair[0]);
+    column.dtype = dtype_from(pair[0], name);
     column.shape = shape_from(pair[1], name);
   } else {
-    column.dtype = dtype_from(object);
+    column.dtype = dtype_from(object, name);
   }
   column.name = name;
   return column;
@@ -258,10 +271,12 @@ void bind_column(py::module_& module) {
           "encoding", [](const Column& column) { return std::string(name_of(column.encoding)); }, kColumnEncodingDoc)
       .def_readonly("most", &Column::most, kColumnMostDoc)
       .def_property_readonly("stored_bytes", &Column::stored_bytes, kColumnStoredBytesDoc)
-      .def("__eq__",
-           [](const Column& a, const Column& b) {  // their names are those of the dict that they are in
-             return std::tie(a.dtype, a.shape, a.encoding, a.most) == std::tie(b.dtype, b.shape, b.encoding, b.most);
-           })
+      .def(
+          "__eq__",
+          [](const Column& a, const Column& b) {  // their names are those of the dict that they are in
+            return std::tie(a.dtype, a.shape, a.encoding, a.most) == std::tie(b.dtype, b.shape, b.encoding, b.most);
+          },
+          py::is_operator())
       .def("__repr__", &repr);
 }
 

@@ -195,7 +195,11 @@ def test_what_does_not_fit_is_told_and_nothing_is_written(buffer, spoil, says):
     ((COLUMNS, 0), "capacity: expected a whole number from 1, found 0"),
     ((COLUMNS, -5), "found -5"),
     ((COLUMNS, "many"), "found 'many'"),
-    (({"x": "complex64"}, 10), "complex64"),
+    ((COLUMNS, 2**70), "capacity: expected 1 to"),
+    (({"x": "complex64"}, 10), "column 'x': expected a dtype of bool"),
+    (({"x": "flaot32"}, 10), "column 'x': expected a dtype of bool"),
+    (({"x": None}, 10), "found 'None'"),
+    (({"x": ("float32", (2**70,))}, 10), "column 'x'"),
     (({"x": ("float32", (0,))}, 10), "column 'x'"),
     (({"x": ("float32", (2.5,))}, 10), "column 'x'"),
     (({1: "float32"}, 10), "names"),
@@ -204,7 +208,13 @@ def test_what_does_not_fit_is_told_and_nothing_is_written(buffer, spoil, says):
 def test_what_cannot_be_a_buffer(arguments, says):
     with pytest.raises(ValueError) as error:
         quern.ReplayBuffer(*arguments)
-    assert says in str(error.value)
+    assert says in str(error.value) and "\n" not in str(error.value)
+
+
+def test_whole_numbers_of_numpy_are_whole_numbers():
+    buffer = quern.ReplayBuffer({"x": ("float32", (np.int64(3),))}, capacity=np.int32(5))
+    assert (buffer.capacity, buffer.columns["x"].shape) == (5, (3,))
+    assert buffer.columns["x"] != 3
 
 
 def test_samples_that_cannot_be(buffer):
