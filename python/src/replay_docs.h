@@ -141,6 +141,8 @@ True)";
 
 inline constexpr const char* kSeedDoc = R"(What sample() draws follows from this, from `draws` and from the rows.
 
+A forked process has the seed and the draws of its parent, and so draws the same; one that attaches has its own.
+
 >>> quern.ReplayBuffer({"value": "float32"}, capacity=10, seed=7).seed
 7)";
 
@@ -216,6 +218,8 @@ Others may add meanwhile. threads: every core by default.
 True)";
 
 inline constexpr const char* kSaveInBackgroundDoc = R"(The same as save(), while the caller goes on; returns a Saving.
+
+Keep it: dropping the Saving waits for the end.
 
 >>> buffer.save_in_background("rows.snapshot").result().rows == len(buffer)
 True)";
