@@ -65,6 +65,12 @@ std::optional<int64_t> whole_number(const py::handle& object) {
   return value;
 }
 
+uint64_t whole_from(const py::handle& object, int64_t least, std::string_view what) {
+  const std::optional<int64_t> found = whole_number(object);
+  if (found && *found >= least) return static_cast<uint64_t>(*found);
+  throw Error("{}: expected a whole number from {}, found {}", what, least, py::repr(object).cast<std::string>());
+}
+
 void check_signals() {
   const py::gil_scoped_acquire lock;
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();

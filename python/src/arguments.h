@@ -29,6 +29,9 @@ size_t threads_from(const std::optional<int64_t>& threads);
 // A whole number of Python's or of NumPy's; of one beyond 64 bits the nearest that fits. Nothing for anything else.
 std::optional<int64_t> whole_number(const py::handle& object);
 
+// Such a number, from `least` on: `what` starts the message of the Error otherwise.
+uint64_t whole_from(const py::handle& object, int64_t least, std::string_view what);
+
 // Raises KeyboardInterrupt, or what another signal's handler raised. Takes Python's lock for it.
 void check_signals();
 

@@ -86,7 +86,8 @@ size_t update_priorities(PyReplay& self, const py::array_t<uint64_t, py::array::
 }
 
 // One row by its id, as {name: array}; None when it is not there any more.
-py::object get(const PyReplay& self, uint64_t id) {
+py::object get(const PyReplay& self, const py::object& number) {
+  const uint64_t id = whole_from(number, 0, "[replay] get: id");
   const ColumnTypes::Places places = self.types.places_in(py::none(), 1, "get");
   bool there = false;
   {
@@ -101,22 +102,21 @@ py::object get(const PyReplay& self, uint64_t id) {
 
 std::shared_ptr<PyReplay> create(const py::dict& columns, const py::object& capacity, bool prioritised, double alpha,
                                  const py::object& shared, const py::object& file, double samples_per_insert,
-                                 uint64_t min_size, double slack, bool prefault, const std::optional<uint64_t>& seed) {
-  const std::optional<int64_t> most = whole_number(capacity);
-  if (!most || *most < 1) {
-    throw Error("[replay] capacity: expected a whole number from 1, found {}", py::repr(capacity).cast<std::string>());
-  }
-  const BufferOptions options{.capacity = static_cast<uint64_t>(*most),
+                                 const py::object& min_size, double slack, bool prefault, const py::object& seed) {
+  const BufferOptions options{.capacity = whole_from(capacity, 1, "[replay] capacity"),
                               .prioritised = prioritised,
                               .alpha = alpha,
-                              .limit = {.samples_per_insert = samples_per_insert, .minimum = min_size, .slack = slack},
+                              .limit = {.samples_per_insert = samples_per_insert,
+                                        .minimum = whole_from(min_size, 1, "[replay] min_size"),
+                                        .slack = slack},
                               .prefault = prefault};
-  return make_replay(schema_from(columns), options, place_from(shared, file), seed);
+  return make_replay(schema_from(columns), options, place_from(shared, file), seed_from(seed));
 }
 
 std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& file, double patience,
-                                 const std::optional<uint64_t>& seed) {
+                                 const py::object& seed) {
   const Place place = place_from(shared, file);
+  const uint64_t its_seed = seed_from(seed);
   if (place.kind == Place::Kind::kPrivate) throw Error("[replay] attach: expected shared= or file=, found neither");
   std::optional<ReplayBuffer> buffer;
   {
@@ -129,7 +129,7 @@ std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& fil
     }
     buffer.emplace(ReplayBuffer::attach(place));
   }
-  return std::make_shared<PyReplay>(std::move(*buffer), place, seed ? *seed : any_seed());
+  return std::make_shared<PyReplay>(std::move(*buffer), place, its_seed);
 }
 
 std::string repr(const PyReplay& self) {
@@ -162,14 +162,18 @@ Place place_from(const py::object& shared, const py::object& file) {
   return Place::in_private();
 }
 
+uint64_t seed_from(const py::object& seed) {
+  return seed.is_none() ? any_seed() : whole_from(seed, 0, "[replay] seed");
+}
+
 std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const BufferOptions& options, const Place& place,
-                                      const std::optional<uint64_t>& seed) {
+                                      uint64_t seed) {
   std::optional<ReplayBuffer> buffer;
   {
     const py::gil_scoped_release unlocked;
     buffer.emplace(ReplayBuffer::create(std::move(schema), options, place));
   }
-  return std::make_shared<PyReplay>(std::move(*buffer), place, seed ? *seed : any_seed());
+  return std::make_shared<PyReplay>(std::move(*buffer), place, seed);
 }
 
 void bind_replay(py::module_& module) {

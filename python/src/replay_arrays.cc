@@ -133,14 +133,14 @@ py::object ColumnTypes::get(const py::dict& arrays, size_t column) const {
   return py::reinterpret_borrow<py::object>(found);
 }
 
-void ColumnTypes::check_names(const py::dict& arrays, bool all, std::string_view place) const {
+void ColumnTypes::check_names(const py::dict& arrays, Given given, std::string_view place) const {
   size_t known = 0;
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (get(arrays, c)) {
       ++known;
-    } else if (all) {
+    } else if (given != Given::kSome) {
       throw Error("[replay] {}: column {}: expected {}, found nothing", place, in_quotes(columns_[c].name),
-                  expected_text(columns_[c], true));
+                  expected_text(columns_[c], given == Given::kRows));
     }
   }
   if (known == arrays.size()) return;
@@ -169,7 +169,7 @@ void ColumnTypes::check(const py::array& array, size_t column, size_t first_dime
 }
 
 ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view place) const {
-  check_names(arrays, true, place);
+  check_names(arrays, Given::kRows, place);
   Rows result;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const py::object found = get(arrays, c);
@@ -191,15 +191,26 @@ ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view 
   return result;
 }
 
+// NumPy's conversion of numbers and lists; for whole numbers only where they stay what they are.
+py::array ColumnTypes::converted(const py::object& value, size_t column, std::string_view place) const {
+  const py::module_ numpy = py::module_::import("numpy");
+  try {
+    const py::array given = numpy.attr("asarray")(value);
+    const py::array result = given.attr("astype")(dtypes_[column]);
+    const bool real = dtypes_[column].kind() == 'f';
+    if (real || numpy.attr("array_equal")(given, result).cast<bool>()) return result;
+  } catch (const py::error_already_set&) {  // a text that is no number, lists of different lengths: told below
+  }
+  throw Error("[replay] {}: column {}: expected values of {}, found {}", place, in_quotes(columns_[column].name),
+              name_of(columns_[column].dtype), in_quotes(py::repr(value).cast<std::string>(), 40));
+}
+
 ColumnTypes::Rows ColumnTypes::row_of(const py::dict& values, std::string_view place) const {
-  check_names(values, true, place);
+  check_names(values, Given::kOneRow, place);
   Rows result{.columns = {}, .rows = 1, .keep = {}};
   for (size_t c = 0; c < columns_.size(); ++c) {
     py::object found = get(values, c);
-    // NumPy's conversion of numbers and lists; an array must fit as it is.
-    if (!py::isinstance<py::array>(found)) {
-      found = py::module_::import("numpy").attr("asarray")(found, py::arg("dtype") = dtypes_[c]);
-    }
+    if (!py::isinstance<py::array>(found)) found = converted(found, c, place);  // an array must fit as it is
     const auto array = py::reinterpret_borrow<py::array>(found);
     check(array, c, 0, place);
     result.columns.push_back(static_cast<const std::byte*>(array.data()));
@@ -217,7 +228,7 @@ ColumnTypes::Places ColumnTypes::places_in(const py::object& out, size_t rows, s
   if (!out.is_none()) {
     // A copy holds the arrays: another thread may empty the caller's dict while Python's lock is not ours.
     result.arrays = py::reinterpret_steal<py::dict>(PyDict_Copy(out.ptr()));
-    check_names(result.arrays, false, place);
+    check_names(result.arrays, Given::kSome, place);
   }
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];

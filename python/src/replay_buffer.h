@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 
 #include "module.h"
 #include "replay/buffer.h"
@@ -30,7 +29,10 @@ replay::Place place_from(const py::object& shared, const py::object& file);
 
 // A new one with the schema, and with all that `options` says.
 std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const replay::BufferOptions& options,
-                                      const replay::Place& place, const std::optional<uint64_t>& seed);
+                                      const replay::Place& place, uint64_t seed);
+
+// Any where None is given.
+uint64_t seed_from(const py::object& seed);
 
 void bind_sampling(py::module_& module, PyReplayClass& buffer);   // sample(), Sample
 void bind_snapshots(py::module_& module, PyReplayClass& buffer);  // save(), load(), ..., Saving, SnapshotResult

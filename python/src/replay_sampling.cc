@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -54,8 +55,9 @@ Sample places_for(const PyReplay& self, const py::object& out, size_t rows, std:
   return sample;
 }
 
-Sample sample(PyReplay& self, size_t n, const py::object& out, const std::string& rule, double half_life, double beta,
-              const py::object& timeout) {
+Sample sample(PyReplay& self, const py::object& number, const py::object& out, const std::string& rule,
+              double half_life, double beta, const py::object& timeout) {
+  const uint64_t n = whole_from(number, 1, "[replay] sample: n");
   const replay::SampleRequest request{.rows = n, .rule = rule_named(rule), .half_life = half_life, .beta = beta};
   std::vector<std::byte*> columns;
   Sample result = places_for(self, out, n, columns);
@@ -65,6 +67,11 @@ Sample sample(PyReplay& self, size_t n, const py::object& out, const std::string
                                     .weights = result.weights.mutable_data()};
   replay::Sampler sampler(self.buffer, self.seed);
   sampler.check(request, arrays);
+  // Before anything is counted for the rate limit; those who wait get `minimum` rows at least.
+  const uint64_t rows = std::max(self.buffer.size(), self.buffer.options().limit.minimum);
+  if (request.rule == Rule::kWithoutReplacement && n > rows) {
+    throw Error("[replay] sample: without replacement: expected at least {} rows in the buffer, found {}", n, rows);
+  }
   if (limits(self.buffer.options().limit)) {
     wait_for(timeout, "rows", [&](double seconds) { return self.buffer.limiter().admit_samples(n, seconds); });
   }

@@ -74,14 +74,15 @@ SnapshotResult import_npz(PyReplay& self, const fs::path& path) {
   return replay::import_npz(self.buffer, path);
 }
 
-std::shared_ptr<PyReplay> from_snapshot(const fs::path& path, const std::optional<uint64_t>& capacity,
-                                        const py::object& shared, const py::object& file,
-                                        const std::optional<uint64_t>& seed) {
+std::shared_ptr<PyReplay> from_snapshot(const fs::path& path, const py::object& capacity, const py::object& shared,
+                                        const py::object& file, const py::object& seed) {
   const replay::SnapshotInfo info = replay::snapshot_info(path);
   const replay::BufferOptions options{
-      .capacity = capacity.value_or(info.capacity), .prioritised = info.prioritised, .alpha = info.alpha};
+      .capacity = capacity.is_none() ? info.capacity : whole_from(capacity, 1, "[replay] capacity"),
+      .prioritised = info.prioritised,
+      .alpha = info.alpha};
   const replay::Place place = place_from(shared, file);
-  const std::shared_ptr<PyReplay> made = make_replay(info.schema, options, place, seed);
+  const std::shared_ptr<PyReplay> made = make_replay(info.schema, options, place, seed_from(seed));
   try {
     load(*made, path, std::nullopt);
   } catch (...) {

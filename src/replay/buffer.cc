@@ -153,7 +153,9 @@ ReplayBuffer ReplayBuffer::attach(const Place& place, double patience) {
   Memory memory = Memory::open(place, patience);
   Description found = read_header(memory);
   memory.map(found.options.prefault);
-  return ReplayBuffer(std::make_unique<Parts>(std::move(memory), std::move(found.schema), found.options));
+  auto parts = std::make_unique<Parts>(std::move(memory), std::move(found.schema), found.options);
+  if (place.kind == Place::Kind::kFile) parts->ring.catch_up();
+  return ReplayBuffer(std::move(parts));
 }
 
 bool ReplayBuffer::remove(const Place& place) { return Memory::remove(place); }
@@ -190,10 +192,11 @@ void ReplayBuffer::check(std::span<const std::byte* const> columns, size_t rows,
 
 uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities) {
   check(columns, rows, priorities);
-  if (rows == 0) return kNoRow;
-  uint64_t id = parts_->ring.reserve(rows);
-  uint64_t written = kNoRow;
+  // What is reserved is out of the window for those who sample, so a batch that is large for its ring goes in pieces.
+  const uint64_t most = std::max<uint64_t>(1, capacity() / 8);
+  uint64_t id = 0, written = kNoRow;
   for (size_t row = 0; row < rows; ++row, ++id) {
+    if (row % most == 0) id = parts_->ring.reserve(std::min<uint64_t>(most, rows - row));
     // Before the slot is ours: another thread may have changed it since the check, and a slot that is left by an Error
     // would be busy for ever.
     const uint64_t given = priorities.empty() ? 0 : parts_->weight(priorities[row]);
@@ -205,7 +208,7 @@ uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t row
       parts_->tree->set(slot, weight);  // while the slot is ours, so that the last one set is that of the last row
     });
   }
-  return written == kNoRow ? id - 1 : written;
+  return written == kNoRow && rows > 0 ? id - 1 : written;
 }
 
 void ReplayBuffer::put_stored(uint64_t first_id, std::span<const std::byte* const> columns, size_t rows,

@@ -44,6 +44,7 @@ class ReplayBuffer {
   // Adds `rows` rows straight from the caller's arrays: columns[c] points to rows * value_bytes() of column c.
   // Priorities (one a row) only in a prioritised buffer; without them new rows get the highest so far. All values are
   // checked before anything is written (Error names column and row). Returns the id of the last row, kNoRow for none.
+  // The ids of a batch follow one another while others add too, unless it has more rows than an eighth of the capacity.
   // No lock, no allocation. Never waits: who wants a rate limit to hold asks limiter().admit_inserts() before.
   uint64_t add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities = {});
 

@@ -10,10 +10,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -33,8 +35,29 @@ constexpr size_t kLongestSharedName = 200;
 
 std::string reason(int code) { return std::generic_category().message(code); }
 
+// The number in a file, such as a limit of a container; nothing where there is no such file or no number ("max").
+std::optional<uint64_t> number_in(const char* path) {
+  uint64_t number = 0;
+  std::ifstream file(path);
+  return file >> number ? std::optional(number) : std::nullopt;
+}
+
+// What the control group of a container leaves, which counts the file cache of the group as used, although it would
+// give it up: so that is added again.
+uint64_t available_in_group() {
+  const auto most = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
+  if (!most || !used) return std::numeric_limits<uint64_t>::max();
+  uint64_t cached = 0;
+  std::ifstream file("/sys/fs/cgroup/memory.stat");
+  for (std::string name, value; file >> name >> value;) {
+    if (name == "active_file" || name == "inactive_file") cached += std::strtoull(value.c_str(), nullptr, 10);
+  }
+  const uint64_t taken = *used - std::min(*used, cached);
+  return *most - std::min(*most, taken);
+}
+
 // Bytes that the system could give without swapping; the largest number where it does not tell.
-uint64_t available_bytes() {
+uint64_t available_in_system() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
     unsigned long long kilobytes = 0;
@@ -49,7 +72,7 @@ uint64_t available_bytes() {
 
 // Memory that is promised and not there kills the process that touches it, so this is asked before.
 void expect_available(const Place& place, uint64_t bytes) {
-  const uint64_t available = available_bytes();
+  const uint64_t available = std::min(available_in_system(), available_in_group());
   if (bytes > available) no_room(place, bytes, fmt::format("{} are available", rounded_bytes(available)));
 }
 
@@ -81,9 +104,8 @@ std::string Place::text() const {
 
 std::string Place::path() const {
   if (kind == Kind::kPrivate) throw Error("[replay] expected a name or a file, found private memory");
-  if (name.empty() || name.find('\0') != std::string::npos) {
-    throw Error("{}: expected a name without a zero byte, found {} bytes", text(), name.size());
-  }
+  if (name.empty()) throw Error("{}: expected a name, found none", text());
+  if (name.find('\0') != std::string::npos) throw Error("{}: expected a name without a zero byte, found one", text());
   if (kind == Kind::kFile) return name;
   if (name.size() > kLongestSharedName || name.find('/') != std::string::npos) {
     throw Error("{}: expected a name of at most {} bytes without '/'", text(), kLongestSharedName);

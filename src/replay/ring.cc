@@ -1,5 +1,6 @@
 #include "replay/ring.h"
 
+#include <algorithm>
 #include <thread>
 
 namespace quern::replay {
@@ -20,6 +21,19 @@ uint64_t Ring::claim(uint64_t id, uint16_t me) {
     // A ring that has fewer slots than writing threads may be all busy, and then the core is better given to them.
     if (busy_slots >= 4) std::this_thread::yield();
     id = parts_.reserved->value.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+void Ring::catch_up() noexcept {
+  uint64_t end = 0;
+  for (uint64_t slot = 0; slot < capacity_; ++slot) {
+    end = std::max(end, order_of(parts_.words[slot].load(std::memory_order_relaxed)));
+  }
+  if (parts_.reserved->value.load(std::memory_order_relaxed) >= end) return;  // as ever, but after a crash
+  for (Counter* counter : {parts_.reserved, parts_.published}) {
+    uint64_t found = counter->value.load(std::memory_order_relaxed);
+    while (found < end && !counter->value.compare_exchange_weak(found, end, std::memory_order_relaxed)) {
+    }
   }
 }
 

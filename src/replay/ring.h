@@ -103,6 +103,10 @@ class Ring {
     return parts_.words[slot].load(std::memory_order_relaxed) == whole_word(id);
   }
 
+  // After a crash of the machine, pages of a file may be of different moments. Counters that are behind the words would
+  // let writers take new rows for older than the ring.
+  void catch_up() noexcept;
+
   // Whether the row is there now.
   bool holds(uint64_t id) const noexcept {
     return id < kEndOfIds && parts_.words[id % capacity_].load(std::memory_order_acquire) == whole_word(id);

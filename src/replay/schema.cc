@@ -68,9 +68,10 @@ void check_encoding(const Column& column) {
 }
 
 void check_name(const Column& column, std::unordered_set<std::string_view>& seen) {
-  if (column.name.empty() || column.name.size() > kLongestName || !is_utf8(column.name)) {
-    throw Error("[replay] expected a column's name of 1 to {} bytes of UTF-8, found {} of {} bytes", kLongestName,
-                in_quotes(column.name), column.name.size());
+  const bool zero = column.name.find('\0') != std::string::npos;  // ends a name for much of the world
+  if (column.name.empty() || column.name.size() > kLongestName || !is_utf8(column.name) || zero) {
+    throw Error("[replay] expected a column's name of 1 to {} bytes of UTF-8 without a zero byte, found {} of {} bytes",
+                kLongestName, in_quotes(column.name), column.name.size());
   }
   if (!seen.insert(column.name).second) {
     throw Error("[replay] expected each column's name once, found {} twice", in_quotes(column.name));

@@ -73,6 +73,17 @@ def test_one_row_at_a_time_takes_numbers_and_lists():
     assert buffer.get(1)["y"] == False  # noqa: E712
 
 
+def test_numbers_that_do_not_fit_are_refused():
+    buffer = quern.ReplayBuffer({"x": "int16", "y": "float32"}, capacity=3)
+    for x in (70_000, 1.7, [1, 2], "seven"):
+        with pytest.raises(ValueError, match="'x'"):
+            buffer.add(x=x, y=1)
+    with pytest.raises(ValueError, match=r"'y': expected float32 \(\), found nothing"):
+        buffer.add(x=3)
+    assert buffer.total_added == 0
+    assert buffer.add(x=-7, y=3) == 0 and buffer.get(0)["x"] == -7
+
+
 def test_rows_of_every_dtype():
     for dtype in ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
                   "float64"):
@@ -217,6 +228,19 @@ def test_whole_numbers_of_numpy_are_whole_numbers():
     assert buffer.columns["x"] != 3
 
 
+def test_whole_numbers_are_checked(buffer):
+    buffer.add_batch(rows(3))
+    for call in (lambda: buffer.sample(-1), lambda: buffer.sample(2.5), lambda: buffer.sample("x"), lambda: buffer.get(-1),
+                 lambda: quern.ReplayBuffer(COLUMNS, 5, seed=-1), lambda: quern.ReplayBuffer(COLUMNS, 5, min_size=0)):
+        with pytest.raises(ValueError, match="expected a whole number from [01], found [^\\n]*$"):
+            call()
+
+
+def test_a_batch_larger_than_the_ring_leaves_rows_to_sample_meanwhile(buffer):
+    assert buffer.add_batch(rows(330)) == 329
+    assert sorted(buffer.sample(100, rule="without_replacement").ids) == list(range(230, 330))
+
+
 def test_samples_that_cannot_be(buffer):
     with pytest.raises(ValueError, match="at least one row"):
         buffer.sample(1)
@@ -351,7 +375,8 @@ def test_a_killed_process_blocks_nobody(name):
         process.join()
         buffer.add_batch(**rows(200))
         batch = buffer.sample(64)
-        same({"planes": batch["planes"]}, {"planes": np.stack([rows(1, n)["planes"][0] for n in batch["move"].astype(int)])})
+        numbers = batch["move"].astype(int)
+        same(dict(**batch), {name: np.stack([rows(1, n)[name][0] for n in numbers]) for name in COLUMNS})
 
 
 def test_a_file_outlives_its_processes(folder):
@@ -392,8 +417,10 @@ def test_a_snapshot_brings_everything_back(folder):
     for i in range(100):
         same({name: np.asarray(value) for name, value in loaded.get(i).items()},
              {name: array[50 + i] for name, array in expected.items()})
-    chances = np.bincount(loaded.sample(20_000, rule="prioritised").ids.astype(int), minlength=100)
-    assert chances[:50].sum() < chances[50:].sum()
+    chances = np.bincount(loaded.sample(40_000, rule="prioritised").ids.astype(int), minlength=100) / 40_000
+    expected_chances = np.arange(50, 150) / np.arange(50, 150).sum()
+    assert abs(chances[:50].sum() - expected_chances[:50].sum()) < 0.02
+    assert abs(chances - expected_chances).max() < 0.005
     small = quern.ReplayBuffer(COLUMNS, capacity=30)
     small.load(folder / "a.snapshot")
     assert sorted(small.sample(30, rule="without_replacement")["move"]) == list(range(120, 150))

@@ -72,7 +72,9 @@ TEST(Schema, EveryDTypeHasItsName) {
 
 TEST(Schema, RefusesWhatCannotBe) {
   EXPECT_EQ(message_of([] { Schema({}); }), "[replay] expected 1 to 64 columns, found 0");
-  EXPECT_EQ(message({.name = ""}), "[replay] expected a column's name of 1 to 255 bytes of UTF-8, found '' of 0 bytes");
+  EXPECT_EQ(message({.name = ""}),
+            "[replay] expected a column's name of 1 to 255 bytes of UTF-8 without a zero byte, found '' of 0 bytes");
+  EXPECT_NE(message({.name = std::string("a\0b", 3)}).find("of 3 bytes"), std::string::npos);
   EXPECT_NE(message({.name = std::string(256, 'a')}).find("of 256 bytes"), std::string::npos);
   EXPECT_NE(message({.name = "\xFF"}).find("UTF-8"), std::string::npos);
   EXPECT_EQ(message_of([] {
