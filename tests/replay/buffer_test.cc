@@ -4,9 +4,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <limits>
 
 #include "core/error.h"
+#include "replay/layout.h"
 #include "tests/replay/checked_rows.h"
 #include "tests/support/message.h"
 #include "tests/support/temporary_folder.h"
@@ -290,6 +292,34 @@ TEST(Buffer, PlacesThatCannotBe) {
             "[replay] shared memory 'quern-not-there': cannot open: No such file or directory");
   EXPECT_NE(message_of([] { ReplayBuffer::attach(Place::in_file("/tmp")); }), "no error");
   EXPECT_NE(message_of([] { ReplayBuffer::attach({}); }).find("found private memory"), std::string::npos);
+}
+
+// A crash of the machine may keep an older page of counters than of words.
+TEST(BufferFile, GoesOnWhereItsRowsEndWhenItsCountersAreBehind) {
+  const test::TemporaryFolder folder;
+  const Place place = Place::in_file(folder / "buffer");
+  const Schema schema({{.name = "x", .dtype = DType::kI32}});
+  const BufferOptions options{.capacity = 8};
+  const auto add = [](ReplayBuffer& buffer, int32_t x) {
+    const auto* const column = reinterpret_cast<const std::byte*>(&x);
+    return buffer.add({&column, 1}, 1);
+  };
+  {
+    ReplayBuffer buffer = ReplayBuffer::create(schema, options, place);
+    for (int32_t x = 0; x < 20; ++x) add(buffer, x);
+  }
+  {
+    std::fstream file(folder / "buffer", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(Layout(schema, options).counters));
+    file.write(std::string(2 * sizeof(Counter), '\0').data(), 2 * sizeof(Counter));
+  }
+  ReplayBuffer buffer = ReplayBuffer::attach(place);
+  EXPECT_EQ(buffer.size(), 8u);
+  EXPECT_EQ(add(buffer, 77), 20u);
+  int32_t found = 0;
+  std::byte* const to = reinterpret_cast<std::byte*>(&found);
+  EXPECT_TRUE(buffer.read(20, {&to, 1}));
+  EXPECT_EQ(found, 77);
 }
 
 }  // namespace
