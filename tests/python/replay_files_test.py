@@ -1,0 +1,78 @@
+"""Snapshots and .npz files of a quern.ReplayBuffer."""
+
+
+import numpy as np
+import pytest
+
+import quern
+from replay_rows import COLUMNS, buffer, name, rows, same
+
+
+def test_a_snapshot_brings_everything_back(folder):
+    buffer = quern.ReplayBuffer(COLUMNS, capacity=100, prioritised=True, alpha=1.0)
+    buffer.add_batch(**rows(150), priorities=np.arange(150))
+    result = buffer.save(folder / "a.snapshot")
+    assert (result.rows, result.skipped) == (100, 0)
+    assert result.bytes == (folder / "a.snapshot").stat().st_size
+    info = quern.snapshot_info(folder / "a.snapshot")
+    assert (info["rows"], info["capacity"], info["prioritised"], info["columns"]) == (100, 100, True, buffer.columns)
+    loaded = quern.ReplayBuffer.from_snapshot(folder / "a.snapshot")
+    assert len(loaded) == 100 and loaded.prioritised
+    expected = rows(150)
+    for i in range(100):
+        same({name: np.asarray(value) for name, value in loaded.get(i).items()},
+             {name: array[50 + i] for name, array in expected.items()})
+    chances = np.bincount(loaded.sample(40_000, rule="prioritised").ids.astype(int), minlength=100) / 40_000
+    expected_chances = np.arange(50, 150) / np.arange(50, 150).sum()
+    assert abs(chances[:50].sum() - expected_chances[:50].sum()) < 0.02
+    assert abs(chances - expected_chances).max() < 0.005
+    small = quern.ReplayBuffer(COLUMNS, capacity=30)
+    small.load(folder / "a.snapshot")
+    assert sorted(small.sample(30, rule="without_replacement")["move"]) == list(range(120, 150))
+    other = quern.ReplayBuffer({**COLUMNS, "move": "int32"}, capacity=100)
+    with pytest.raises(ValueError, match="move"):
+        other.load(folder / "a.snapshot")
+    data = bytearray((folder / "a.snapshot").read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / "b.snapshot").write_bytes(data)
+    with pytest.raises(ValueError, match="b.snapshot"):
+        loaded.load(folder / "b.snapshot")
+    assert loaded.total_added == 100
+
+
+def test_a_damaged_snapshot_leaves_no_buffer_behind(folder, name, buffer):
+    buffer.add_batch(**rows(100))
+    buffer.save(folder / "a.snapshot")
+    data = bytearray((folder / "a.snapshot").read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / "a.snapshot").write_bytes(data)
+    for place in ({"shared": name}, {"file": folder / "a.replay"}):
+        with pytest.raises(ValueError, match="damaged"):
+            quern.ReplayBuffer.from_snapshot(folder / "a.snapshot", **place)
+        assert not quern.ReplayBuffer.remove(**place)
+
+
+def test_npz_is_numpys(folder, buffer):
+    buffer.add_batch(**rows(30))
+    buffer.export_npz(folder / "rows.npz")
+    same({name: array for name, array in np.load(folder / "rows.npz").items() if name != "__ids__"}, rows(30))
+    for save in (np.savez, np.savez_compressed):
+        save(folder / "more.npz", **rows(20, 30))
+        assert buffer.import_npz(folder / "more.npz").rows == 20
+    assert sorted(buffer.sample(70, rule="without_replacement")["move"]) == sorted([*range(50), *range(30, 50)])
+    np.savez(folder / "bad.npz", **{**rows(2), "move": np.zeros(3, np.int16)})
+    with pytest.raises(ValueError, match="move"):
+        buffer.import_npz(folder / "bad.npz")
+    assert buffer.total_added == 70
+
+
+def test_saving_while_rows_come(folder, buffer):
+    buffer.add_batch(**rows(100))
+    saving = buffer.save_in_background(folder / "a.snapshot")
+    for i in range(50):
+        buffer.add_batch(**rows(10, 100 + 10 * i))
+    result = saving.result()
+    assert saving.done() and result.rows + result.skipped == 100
+    failing = buffer.save_in_background(folder / "nowhere" / "a.snapshot")
+    with pytest.raises(ValueError, match="nowhere"):
+        failing.result()
