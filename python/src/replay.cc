@@ -110,13 +110,13 @@ std::shared_ptr<PyReplay> create(const py::dict& columns, const py::object& capa
                                         .minimum = whole_from(min_size, 1, "[replay] min_size"),
                                         .slack = slack},
                               .prefault = prefault};
-  return make_replay(schema_from(columns), options, place_from(shared, file), seed_from(seed));
+  return make_replay(schema_from(columns), options, place_from(shared, file), Seed(seed));
 }
 
 std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& file, double patience,
                                  const py::object& seed) {
   const Place place = place_from(shared, file);
-  const uint64_t its_seed = seed_from(seed);
+  const Seed its_seed(seed);
   if (place.kind == Place::Kind::kPrivate) throw Error("[replay] attach: expected shared= or file=, found neither");
   std::optional<ReplayBuffer> buffer;
   {
@@ -162,12 +162,21 @@ Place place_from(const py::object& shared, const py::object& file) {
   return Place::in_private();
 }
 
-uint64_t seed_from(const py::object& seed) {
-  return seed.is_none() ? any_seed() : whole_from(seed, 0, "[replay] seed");
+Seed::Seed(const py::object& given)
+    : value_(given.is_none() ? any_seed() : whole_from(given, 0, "[replay] seed")),
+      chosen_(!given.is_none()),
+      process_(getpid()) {}
+
+uint64_t Seed::value() {
+  if (!chosen_ && process_ != getpid()) {
+    value_ = any_seed();
+    process_ = getpid();
+  }
+  return value_;
 }
 
 std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const BufferOptions& options, const Place& place,
-                                      uint64_t seed) {
+                                      const Seed& seed) {
   std::optional<ReplayBuffer> buffer;
   {
     const py::gil_scoped_release unlocked;
@@ -213,7 +222,8 @@ void bind_replay(py::module_& module) {
           "prioritised", [](const PyReplay& self) { return self.buffer.options().prioritised; }, kPrioritisedDoc)
       .def_property_readonly(
           "row_bytes", [](const PyReplay& self) { return self.buffer.schema().stored_bytes(); }, kRowBytesDoc)
-      .def_readonly("seed", &PyReplay::seed, kSeedDoc)
+      .def_property_readonly(
+          "seed", [](PyReplay& self) { return self.seed.value(); }, kSeedDoc)
       .def_property(
           "draws", [](const PyReplay& self) { return self.draws.load(); },
           [](PyReplay& self, uint64_t draws) { self.draws.store(draws); }, kDrawsDoc);

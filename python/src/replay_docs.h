@@ -141,7 +141,8 @@ True)";
 
 inline constexpr const char* kSeedDoc = R"(What sample() draws follows from this, from `draws` and from the rows.
 
-A forked process has the seed and the draws of its parent, and so draws the same; one that attaches has its own.
+Unless it was given, another process has another one. A seed that was given stays the same in a forked process, which
+then draws what its parent draws.
 
 >>> quern.ReplayBuffer({"value": "float32"}, capacity=10, seed=7).seed
 7)";

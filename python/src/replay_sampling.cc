@@ -65,7 +65,7 @@ Sample sample(PyReplay& self, const py::object& number, const py::object& out, c
                                     .ids = result.ids.mutable_data(),
                                     .ages = result.ages.mutable_data(),
                                     .weights = result.weights.mutable_data()};
-  replay::Sampler sampler(self.buffer, self.seed);
+  replay::Sampler sampler(self.buffer, self.seed.value());
   sampler.check(request, arrays);
   // Before anything is counted for the rate limit; those who wait get `minimum` rows at least.
   const uint64_t rows = std::max(self.buffer.size(), self.buffer.options().limit.minimum);

@@ -82,7 +82,7 @@ std::shared_ptr<PyReplay> from_snapshot(const fs::path& path, const py::object& 
       .prioritised = info.prioritised,
       .alpha = info.alpha};
   const replay::Place place = place_from(shared, file);
-  const std::shared_ptr<PyReplay> made = make_replay(info.schema, options, place, seed_from(seed));
+  const std::shared_ptr<PyReplay> made = make_replay(info.schema, options, place, Seed(seed));
   try {
     load(*made, path, std::nullopt);
   } catch (...) {

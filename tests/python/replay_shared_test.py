@@ -110,6 +110,23 @@ def test_processes_share_a_buffer(method, name):
     assert sorted(batch["move"]) == sorted(1000 * i + k for i in range(3) for k in range(200))
 
 
+def draw_in_a_process(buffer, found):
+    found.put(buffer.sample(20).ids.tolist())
+
+
+def test_a_forked_process_draws_rows_of_its_own_unless_it_was_given_a_seed():
+    context = multiprocessing.get_context("fork")
+    for seed in (None, 7):
+        buffer = quern.ReplayBuffer(COLUMNS, capacity=1000, seed=seed)
+        buffer.add_batch(**rows(1000))
+        found = context.Queue()
+        process = context.Process(target=draw_in_a_process, args=(buffer, found))
+        process.start()
+        ids = found.get()
+        process.join()
+        assert (ids == buffer.sample(20).ids.tolist()) == (seed is not None)
+
+
 def add_for_ever(buffer):
     while True:
         buffer.add_batch(**rows(16))
