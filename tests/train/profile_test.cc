@@ -33,6 +33,12 @@ std::map<std::string, ProfileRow> by_name(const std::vector<ProfileRow>& rows) {
   return map;
 }
 
+#if defined(__SANITIZE_THREAD__)
+constexpr int kSteps = 8;  // of more than a second each
+#else
+constexpr int kSteps = 40;
+#endif
+
 // The steps' seconds are taken by the thread that trains; the rows by the workers.
 double share_of_time_that_is_named(const RunConfig& config, TrainerOptions options) {
   const RandomTokens tokens(3000, kVocabulary);
@@ -43,7 +49,7 @@ double share_of_time_that_is_named(const RunConfig& config, TrainerOptions optio
     Engine engine(config, batches, kVocabulary, std::move(options));
     engine.steps(2);
     engine.trainer.set_profile(&profile);
-    for (int i = 0; i < 40; ++i) seconds += engine.trainer.step().seconds;
+    for (int i = 0; i < kSteps; ++i) seconds += engine.trainer.step().seconds;
   }
   double sum = 0;
   for (const ProfileRow& row : profile.rows()) sum += row.total;
