@@ -151,7 +151,7 @@ Description read_header(const Memory& memory) {
   const std::string text = memory.head(kHeaderBytes, header.schema_bytes);
   const uint32_t checksum = checksum_of(page + text);
   if (checksum != header.checksum) wrong(memory, "checksum of the header", header.checksum, checksum);
-  const Description found = description_of(memory, header, text);
+  Description found = description_of(memory, header, text);
   if (found.schema.text().size() != text.size()) {
     wrong(memory, "bytes of schema", found.schema.text().size(), text.size());
   }

@@ -98,7 +98,8 @@ uint64_t weight_of(double priority, double alpha, uint64_t slots) {
   if (priority == 0) return 0;
   // Below the limit as a double means at most the limit as an integer, whichever way the conversion rounds: there is no
   // double between the two.
-  const auto limit = static_cast<double>(std::numeric_limits<uint64_t>::max() / slots);
+  const uint64_t most = std::numeric_limits<uint64_t>::max() / slots;
+  const auto limit = static_cast<double>(most);
   const double units = std::nearbyint(std::pow(priority, alpha) * kUnitsPerOne);
   if (!(units < limit)) {
     throw Error("[replay] priority: expected at most {:.6g} in a buffer of {} rows with alpha {}, found {}",

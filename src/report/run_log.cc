@@ -63,7 +63,7 @@ class Reader {
       warnings.push_back({step.step, in_one_line(warning->get<std::string>())});
     }
     if (const auto incident = entry.find("incident"); incident != entry.end()) {
-      const std::string problem = read_incident(*incident, step.step);
+      std::string problem = read_incident(*incident, step.step);
       if (!problem.empty()) return problem;
     }
     if (any) steps[step.step] = step;
