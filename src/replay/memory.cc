@@ -30,7 +30,6 @@ namespace quern::replay {
 namespace {
 
 constexpr const char* kSharedFolder = "/dev/shm";  // where shm_open() of the C library puts them too
-constexpr uint64_t kHugePage = uint64_t{2} << 20;
 constexpr size_t kLongestSharedName = 200;
 
 std::string reason(int code) { return std::generic_category().message(code); }
@@ -190,28 +189,24 @@ Memory::Memory(Memory&& other) noexcept
       temporary_(std::exchange(other.temporary_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
       file_bytes_(other.file_bytes_),
+      private_(std::move(other.private_)),
       data_(std::exchange(other.data_, nullptr)),
       mapped_(other.mapped_) {}
 
 Memory::~Memory() {
-  if (data_ != nullptr) munmap(data_, mapped_);
+  if (data_ != nullptr && private_.empty()) munmap(data_, mapped_);
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
-// Starts on the boundary of a huge page, else the system could give none for its ends.
 void Memory::map_private(uint64_t bytes) {
-  const uint64_t whole = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  void* found =
-      mmap(nullptr, whole + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (found == MAP_FAILED) no_room(place_, bytes, reason(errno));
-  auto* const start = static_cast<std::byte*>(found);
-  const uint64_t before = -reinterpret_cast<uintptr_t>(start) % kHugePage;
-  if (before > 0) munmap(start, before);
-  munmap(start + before + whole, kHugePage - before);
-  data_ = start + before;
-  mapped_ = whole;
-  static_cast<void>(madvise(data_, mapped_, MADV_HUGEPAGE));  // a wish
+  try {
+    private_ = AlignedBuffer<std::byte>(bytes, Fill::kZero);
+  } catch (const Error&) {
+    no_room(place_, bytes, reason(ENOMEM));
+  }
+  data_ = private_.data();
+  mapped_ = bytes;
 }
 
 // A file without a name cannot outlive us by accident. Some file systems know only files with one.

@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "core/aligned_buffer.h"
+
 namespace quern::replay {
 
 // Where the rows lie.
@@ -67,6 +69,7 @@ class Memory {
   std::string temporary_;  // the name it has until publish() where the file system knows no files without one
   int descriptor_ = -1;
   uint64_t file_bytes_ = 0;
+  AlignedBuffer<std::byte> private_;  // empty for what is mapped
   std::byte* data_ = nullptr;
   uint64_t mapped_ = 0;
 };
