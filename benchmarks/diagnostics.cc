@@ -11,8 +11,7 @@
 #include "core/temporary_folder.h"
 #include "quern/profile.h"
 #include "report/limiter.h"
-#include "report/metrics.h"
-#include "report/tensorboard.h"
+#include "report/run_files.h"
 #include "report/trace.h"
 
 namespace quern::bench {
@@ -85,27 +84,26 @@ class GradientHealth : public Diagnostic {
 // step: what log.interval = 10 costs, ten times.
 class Logging : public Diagnostic {
  public:
-  Logging() {
-    const train::RunStart start{.steps = UINT64_MAX, .floor = {}};
-    metrics_.on_start(start);
-    tensorboard_.on_start(start);
-  }
+  Logging() { files_.on_start({.steps = UINT64_MAX, .floor = {}}); }
   const char* name() const override { return "metrics, TensorBoard"; }
   void switch_on(train::Trainer&) override {}
   void switch_off(train::Trainer&) override {}
   void after_step(train::StepReport& report, const train::Trainer& trainer) override {
     report.memory = trainer.memory();
-    for (train::Observer* output :
-         {static_cast<train::Observer*>(&metrics_), static_cast<train::Observer*>(&tensorboard_)}) {
-      if (trainer.health() != nullptr) output->on_health(*trainer.health());
-      output->on_step(report);
-    }
+    if (trainer.health() != nullptr) files_.on_health(*trainer.health());
+    files_.on_step(report);
   }
 
  private:
+  static train::RunConfig config() {
+    train::RunConfig config;
+    config.log.interval = 1;
+    config.log.tensorboard = true;
+    return config;
+  }
+
   TemporaryFolder folder_;
-  report::Metrics metrics_{folder_ / "metrics.jsonl", 1};
-  report::TensorBoard tensorboard_{folder_ / "tensorboard", 1};
+  report::RunFiles files_{folder_.path(), config()};
 };
 
 double seconds_of(TrainRun& run, uint64_t steps, const std::vector<Diagnostic*>& on) {
