@@ -108,12 +108,11 @@ int run_bench(std::string_view group, const Options& options) {
                 options.filter);
   }
   if (options.json) {
-    fmt::print("{}\n", results_json(context).dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(results_json(context));
   } else {
     print_summary(context);
   }
-  const auto passed = [](const bench::Result& result) { return result.pass; };
-  return std::all_of(context.results().begin(), context.results().end(), passed) ? 0 : 1;
+  return exit_code(context);
 }
 
 constexpr const char* kExamples = R"(Examples:

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cli/bench_options.h"
 #include "cli/bench_output.h"
 #include "cli/progress.h"
@@ -36,13 +34,12 @@ int run_diagnostics_bench(const DiagnosticsBenchOptions& options) {
   bench::bench_diagnostics(context, options.workload);
   progress.clear();
   if (options.json) {
-    fmt::print("{}\n", results_json(context).dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(results_json(context));
   } else {
     print_header();
     for (const bench::Result& result : context.results()) print_row(result, !options.quick);
   }
-  const auto passed = [](const bench::Result& result) { return result.pass; };
-  return std::all_of(context.results().begin(), context.results().end(), passed) ? 0 : 1;
+  return exit_code(context);
 }
 
 }  // namespace quern::cli

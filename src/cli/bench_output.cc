@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -94,6 +95,13 @@ Json results_json(const bench::Context& context) {
   Json results = Json::array();
   for (const bench::Result& result : context.results()) results.push_back(to_json(result));
   return {{"machine", machine}, {"results", results}};
+}
+
+void print_json(const Json& object) { fmt::print("{}\n", object.dump(2, ' ', false, Json::error_handler_t::replace)); }
+
+int exit_code(const bench::Context& context) {
+  const auto passed = [](const bench::Result& result) { return result.pass; };
+  return std::all_of(context.results().begin(), context.results().end(), passed) ? 0 : 1;
 }
 
 }  // namespace quern::cli

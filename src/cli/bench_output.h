@@ -16,5 +16,9 @@ void print_summary(const bench::Context& context);
 
 // {"machine": {...}, "results": [...]}
 Json results_json(const bench::Context& context);
+void print_json(const Json& object);
+
+// 0, or 1 when a bar was missed or an answer wrong.
+int exit_code(const bench::Context& context);
 
 }  // namespace quern::cli

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "cli/bench_options.h"
 #include "cli/bench_output.h"
 #include "cli/machine_json.h"
@@ -93,15 +91,14 @@ int run_train_bench(const TrainBenchOptions& options) {
   if (options.json) {
     Json all = to_json(figures);
     all.update(results_json(context));
-    fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+    print_json(all);
   } else {
     print_header();
     for (const bench::Result& result : context.results()) print_row(result, !options.quick);
     fmt::print("\n");
     print_figures(figures);
   }
-  const auto passed = [](const bench::Result& result) { return result.pass; };
-  return std::all_of(context.results().begin(), context.results().end(), passed) ? 0 : 1;
+  return exit_code(context);
 }
 
 }  // namespace quern::cli
