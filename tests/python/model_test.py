@@ -130,7 +130,7 @@ def test_python_goes_on_while_a_model_works(model):
     count, done = 0, threading.Event()
 
     def work():
-        model.generate(tokens=6000, threads=1)
+        model.generate(tokens=100_000, threads=1)  # 0.3 s
         done.set()
 
     thread = threading.Thread(target=work)
@@ -139,7 +139,7 @@ def test_python_goes_on_while_a_model_works(model):
         count += 1
         time.sleep(0.001)
     thread.join()
-    assert count > 3
+    assert count > 5
 
 
 def test_several_threads_may_use_one_model(model):

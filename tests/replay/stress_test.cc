@@ -52,7 +52,7 @@ void read_rows(ReplayBuffer& buffer, Counts& counts, uint64_t seed) {
 }
 
 void stress(ReplayBuffer& buffer) {
-  constexpr uint64_t kThreads = 4;
+  constexpr uint64_t kThreads = 4, kLaps = 10;
   const double seconds = test::stress_seconds();
   const test::Watchdog watchdog("a stressed replay buffer", std::chrono::seconds(120 + static_cast<int>(seconds)));
   Counts counts;
@@ -63,14 +63,14 @@ void stress(ReplayBuffer& buffer) {
       threads.emplace_back([&, t] { read_rows(buffer, counts, t); });
     }
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    const auto enough = [&] { return counts.added.load() > 3 * buffer.capacity() && counts.good.load() > 1000; };
+    const auto enough = [&] { return counts.added.load() > kLaps * buffer.capacity() && counts.good.load() > 1000; };
     for (int i = 0; i < 60000 && !enough(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     counts.stop = true;
   }
   EXPECT_EQ(counts.bad.load(), 0u);
   EXPECT_GT(counts.good.load(), 1000u);
   EXPECT_EQ(buffer.total_added(), counts.added.load());
-  EXPECT_GT(counts.added.load(), 3 * buffer.capacity());  // it did wrap
+  EXPECT_GT(counts.added.load(), kLaps * buffer.capacity());  // it did wrap
   testing::Test::RecordProperty("good_rows", std::to_string(counts.good.load()));
   std::printf("  %llu rows added, %llu read, %llu gone before they were read, %llu torn\n",
               static_cast<unsigned long long>(counts.added.load()), static_cast<unsigned long long>(counts.good.load()),

@@ -134,6 +134,20 @@ class IncidentTest : public ::testing::Test {
     checkpoint::save(root_ / name / "checkpoints", {weights, m_refs, v_refs}, found.state(), {});
   }
 
+  // Of step 17, before which these weights were changed; it is no incident, and there was no warning before.
+  std::string only_warning_with(RunConfig config, std::string_view prefix, float value) {
+    Listener well, sick;
+    config.train.steps = 16;
+    start(config, "run", well);
+    EXPECT_TRUE(well.warnings.empty());
+    change_weights("run", config, prefix, value);
+    config.train.steps = 17;
+    EXPECT_TRUE(resume(config, "run", sick).finished);
+    EXPECT_TRUE(sick.incidents.empty());
+    EXPECT_EQ(sick.warnings.size(), 1u);
+    return sick.warnings.empty() ? "none" : sick.warnings[0];
+  }
+
   ::quern::test::TemporaryFolder root_;
   ::quern::test::Watchdog watchdog_{"incident"};
 };
@@ -264,34 +278,17 @@ TEST_F(IncidentTest, AnExplodingRateIsFoundAndHandled) {
 }
 
 TEST_F(IncidentTest, AnExplodingGradientIsAWarningAndNoIncident) {
-  RunConfig config = ordinary();
-  config.train.steps = 16;
-  Listener listener;
-  start(config, "run", listener);
-  change_weights("run", config, "ln_f.weight", 1000.0f);
-  config.train.steps = 17;
-  Listener sick;
-  EXPECT_TRUE(resume(config, "run", sick).finished);
-  EXPECT_TRUE(sick.incidents.empty());
-  ASSERT_EQ(sick.warnings.size(), 1u);
-  EXPECT_TRUE(has(sick.warnings[0], "step 17: the gradient's norm is")) << sick.warnings[0];
-  EXPECT_TRUE(has(sick.warnings[0], "(exploding); lower optimizer.rate")) << sick.warnings[0];
+  const RunConfig config = ordinary();
+  const std::string warning = only_warning_with(config, "ln_f.weight", 1000.0f);
+  EXPECT_TRUE(has(warning, "step 17: the gradient's norm is")) << warning;
+  EXPECT_TRUE(has(warning, "(exploding); lower optimizer.rate")) << warning;
 }
 
 TEST_F(IncidentTest, ADeadLayerIsAWarningAndNoIncident) {
   RunConfig config = ordinary();
-  config.train.steps = 16;
   config.model.dropout = 0;
-  Listener listener;
-  start(config, "run", listener);
-  EXPECT_TRUE(listener.warnings.empty());
-  change_weights("run", config, "h.1.mlp.", 0.0f);
-  config.train.steps = 17;
-  Listener sick;
-  EXPECT_TRUE(resume(config, "run", sick).finished);
-  EXPECT_TRUE(sick.incidents.empty());
-  ASSERT_EQ(sick.warnings.size(), 1u);
-  EXPECT_TRUE(has(sick.warnings[0], "h.1.mlp.c_fc.weight and 2 more: the gradient is all zero")) << sick.warnings[0];
+  const std::string warning = only_warning_with(config, "h.1.mlp.", 0.0f);
+  EXPECT_TRUE(has(warning, "h.1.mlp.c_fc.weight and 2 more: the gradient is all zero")) << warning;
 }
 
 TEST_F(IncidentTest, ARecordedStepComesOutTheSameToTheBit) {

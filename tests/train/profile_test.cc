@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <string>
 
@@ -33,12 +34,6 @@ std::map<std::string, ProfileRow> by_name(const std::vector<ProfileRow>& rows) {
   return map;
 }
 
-#if defined(__SANITIZE_THREAD__)
-constexpr int kSteps = 8;  // of more than a second each
-#else
-constexpr int kSteps = 40;
-#endif
-
 // The steps' seconds are taken by the thread that trains; the rows by the workers.
 double share_of_time_that_is_named(const RunConfig& config, TrainerOptions options) {
   const RandomTokens tokens(3000, kVocabulary);
@@ -49,7 +44,7 @@ double share_of_time_that_is_named(const RunConfig& config, TrainerOptions optio
     Engine engine(config, batches, kVocabulary, std::move(options));
     engine.steps(2);
     engine.trainer.set_profile(&profile);
-    for (int i = 0; i < kSteps; ++i) seconds += engine.trainer.step().seconds;
+    for (int i = 0; i < 40; ++i) seconds += engine.trainer.step().seconds;
   }
   double sum = 0;
   for (const ProfileRow& row : profile.rows()) sum += row.total;
@@ -57,7 +52,8 @@ double share_of_time_that_is_named(const RunConfig& config, TrainerOptions optio
 }
 
 TEST(TrainerProfile, RowsAddUpToTheWorkersTime) {
-  const ::quern::test::Watchdog watchdog("profile");
+  // 160 steps, of a second each under the thread sanitizer.
+  const ::quern::test::Watchdog watchdog("profile", std::chrono::seconds(600));
   for (const uint64_t threads : {1, 2, 3}) {
     EXPECT_NEAR(share_of_time_that_is_named(small_config(threads), {}), 1, 0.03) << threads << " threads";
   }
