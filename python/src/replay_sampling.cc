@@ -76,8 +76,16 @@ Sample sample(PyReplay& self, const py::object& number, const py::object& out, c
     wait_for(timeout, "rows", [&](double seconds) { return self.buffer.limiter().admit_samples(n, seconds); });
   }
   const py::gil_scoped_release unlocked;
-  sampler.restore(self.draws.fetch_add(1, std::memory_order_relaxed));
-  sampler.sample(request, arrays);
+  const uint64_t call = self.draws.fetch_add(1, std::memory_order_relaxed);
+  sampler.restore(call);
+  try {
+    sampler.sample(request, arrays);
+  } catch (...) {
+    // A call that fails does not count, unless another thread has had the next number meanwhile.
+    uint64_t next = call + 1;
+    self.draws.compare_exchange_strong(next, call, std::memory_order_relaxed);
+    throw;
+  }
   return result;
 }
 

@@ -93,6 +93,10 @@ def test_the_same_seed_draws_the_same():
         first = one.sample(20, rule=rule, half_life=10)
         np.testing.assert_array_equal(first.ids, two.sample(20, rule=rule, half_life=10).ids)
     assert one.draws == 3
+    empty = quern.ReplayBuffer(COLUMNS, capacity=5, seed=5)
+    with pytest.raises(ValueError, match="at least one row"):
+        empty.sample(1)
+    assert empty.draws == 0
     one.draws = 0
     np.testing.assert_array_equal(one.sample(20).ids, quern_first_uniform(5))
 
