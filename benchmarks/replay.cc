@@ -47,7 +47,7 @@ void copy_whole_batch(State& s) {
   for (size_t c = 0; c < kReplayColumns; ++c) {
     std::memcpy(s.buffer.stored(c, s.next), s.from[c], kReplayBatch * kReplayRow[c]);
   }
-  s.next += kReplayBatch;
+  s.next = (s.next + kReplayBatch) % s.buffer.capacity();
 }
 
 // Whether what lies in the buffer and what comes out are rows of the source.
