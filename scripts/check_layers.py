@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that every #include under src/ goes down the layers, as docs/architecture.md draws them.
+"""Checks that every #include under src/ goes down the layers, as docs/architecture.md draws them, and that JSON is parsed
+where the depth of its nesting is limited (src/core/json.h).
 
-Prints each include that does not, and exits 1 if there is one.
+Prints each place that does not, and exits 1 if there is one.
 """
 
 import pathlib
@@ -25,6 +26,7 @@ LAYERS = {
             "benchmarks"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+JSON_PARSE = re.compile(r"\b[Jj]son::parse\(")
 
 
 def violations(root: pathlib.Path):
@@ -43,8 +45,18 @@ def violations(root: pathlib.Path):
                 yield f"{path.relative_to(root)}: includes {included}; {folder} may include {allowed}"
 
 
+def unlimited_json(root: pathlib.Path):
+    for path in sorted(file for folder in ("src", "python", "benchmarks") for file in (root / folder).rglob("*")):
+        if path.suffix not in (".h", ".cc"):
+            continue
+        text = path.read_text()
+        if JSON_PARSE.search(text) and "nested_too_deep(" not in text:
+            yield f"{path.relative_to(root)}: parses JSON of any depth; parse_json() of core/json.h limits it"
+
+
 def main() -> int:
-    found = list(violations(pathlib.Path(__file__).resolve().parent.parent))
+    root = pathlib.Path(__file__).resolve().parent.parent
+    found = [*violations(root), *unlimited_json(root)]
     for line in found:
         print(line)
     print(f"layers: {len(found)} violations")

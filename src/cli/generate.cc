@@ -1,5 +1,6 @@
 // quern generate: a trained model continues a text.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/warnings.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "generate/generate.h"
 #include "generate/utf8_stream.h"
 #include "train/load.h"
@@ -36,8 +38,10 @@ int run_generate(const Options& options) {
   const data::Tokenizer& tokenizer = trained.needed_tokenizer();
   Decoder decoder(*trained.model, {.threads = options.threads});
   Utf8Stream text;
-  const auto show = [](const std::string& characters) {
-    fmt::print("{}", characters);
+  // A file or another program gets the text as it is; a terminal would obey the escape codes in it.
+  const bool terminal = isatty(STDOUT_FILENO) != 0;
+  const auto show = [terminal](const std::string& characters) {
+    fmt::print("{}", terminal ? printable(characters, Lines::kStay) : characters);
     std::fflush(stdout);
   };
   show(options.prompt);

@@ -45,10 +45,9 @@ constexpr const char* kExamples = R"(Examples:
 
 QUERN_TARGET=scalar|sse4|avx2|avx3 in the environment forces a vector target.)";
 
-int fail(std::string message) {
-  std::replace(message.begin(), message.end(), '\n', ' ');
+int fail(const std::string& message) {
   std::fflush(stdout);
-  std::fprintf(stderr, "quern: %s\n", message.c_str());
+  std::fprintf(stderr, "quern: %s\n", printable(message).c_str());
   return kBadUsage;
 }
 

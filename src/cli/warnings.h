@@ -5,12 +5,13 @@
 
 #include <string>
 
+#include "core/text.h"
 #include "train/observer.h"
 
 namespace quern::cli {
 
 struct Warnings : train::Observer {
-  void on_warning(const std::string& text) override { fmt::print(stderr, "quern: warning: {}\n", text); }
+  void on_warning(const std::string& text) override { fmt::print(stderr, "quern: warning: {}\n", printable(text)); }
 };
 
 }  // namespace quern::cli

@@ -43,7 +43,42 @@ size_t sequence_length(std::string_view text) noexcept {
   return wrong ? 0 : length;
 }
 
+// Whether the character, a UTF-8 sequence, does something else to a terminal than to appear on it: C0 and C1 controls,
+// DEL, line and paragraph separators (U+2028, U+2029), and marks, embeddings, overrides and isolates of direction
+// (U+061C, U+200E, U+200F, U+202A ... U+202E, U+2066 ... U+2069), with which a name can be made to look like another.
+bool is_control(std::string_view character) noexcept {
+  const auto byte = [character](size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) return byte(0) < ' ' || byte(0) == 0x7F;
+  if (character.size() == 2) return (byte(0) == 0xC2 && byte(1) < 0xA0) || character == "\u061C";
+  if (character.size() != 3 || byte(0) != 0xE2) return false;
+  const unsigned last = byte(2);
+  if (byte(1) == 0x80) return last == 0x8E || last == 0x8F || (last >= 0xA8 && last <= 0xAE);
+  return byte(1) == 0x81 && last >= 0xA6 && last <= 0xA9;
+}
+
+bool is_line_control(char c) noexcept { return c == '\n' || c == '\t' || c == '\r'; }
+
 }  // namespace
+
+std::string printable(std::string_view text, Lines lines) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const size_t length = sequence_length(text);
+    const std::string_view character = text.substr(0, std::max<size_t>(length, 1));
+    text.remove_prefix(character.size());
+    if (is_line_control(character[0])) {
+      result += lines == Lines::kStay && character[0] != '\r' ? character[0] : ' ';
+    } else if (length > 0 && !is_control(character)) {
+      result += character;
+    } else {
+      for (const char c : character) {
+        fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(c));
+      }
+    }
+  }
+  return result;
+}
 
 std::string in_quotes(std::string_view text, size_t limit) {
   std::string result = "'";

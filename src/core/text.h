@@ -12,6 +12,12 @@ namespace quern {
 // \x1f, cut after `limit` bytes.
 std::string in_quotes(std::string_view text, size_t limit = 80);
 
+// `text`, which may come from a file of others, as it may be shown on a terminal, in UTF-8: control characters, with
+// which escape codes begin, characters that turn the direction of writing, and bytes that are not UTF-8 become \x1b.
+// Tabs and line breaks become spaces, unless `lines` are to stay. Errors, warnings and reports pass through here.
+enum class Lines : bool { kJoined, kStay };
+std::string printable(std::string_view text, Lines lines = Lines::kJoined);
+
 // The candidate with the fewest insertions, deletions and replacements to `word`; empty when none needs fewer than half
 // of its letters changed. For "did you mean".
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);

@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "data/byte_alphabet.h"
 #include "data/byte_tokenizer.h"
 #include "data/char_tokenizer.h"
@@ -249,6 +250,9 @@ std::unique_ptr<Tokenizer> read_char(const Node& root, std::string_view place) {
 }
 
 Json parse(std::string_view text, std::string_view place) {
+  if (nested_too_deep(text)) {
+    throw Error("[tokenizer] {}: expected JSON that is nested at most {} deep, found more", place, kMaxJsonDepth);
+  }
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/text.h"
 
 namespace quern::replay {
@@ -217,7 +218,7 @@ Schema Schema::from_text(std::string_view text) {
   if (text.size() > kLongestSchemaText) {
     bad_text(fmt::format("at most {} bytes", kLongestSchemaText), fmt::format("{}", text.size()));
   }
-  const Json json = Json::parse(text.begin(), text.end(), nullptr, false);
+  const Json json = parse_json(text);
   if (json.is_discarded() || !json.is_object()) bad_text("a JSON object", in_quotes(text));
   const auto entries = json.find("columns");
   if (entries == json.end() || !entries->is_array()) bad_text("an array of 'columns'", in_quotes(text));

@@ -4,6 +4,7 @@
 
 #include "core/byte_size.h"
 #include "core/clock.h"
+#include "core/text.h"
 #include "report/duration.h"
 #include "report/plan_text.h"
 
@@ -22,7 +23,7 @@ void Console::on_preparing(std::string_view what, uint64_t done, uint64_t total)
   if (now - prepared_ < kRefresh && what == preparing_) return;
   prepared_ = now;
   preparing_ = what;
-  fmt::print(options_.out, "\r\033[K{}", what);
+  fmt::print(options_.out, "\r\033[K{}", printable(what));
   if (done > 0 && total > 0) fmt::print(options_.out, ": {} %", 100 * done / total);
   std::fflush(options_.out);
   open_line_ = true;
@@ -85,7 +86,7 @@ void Console::on_incident(const train::IncidentReport& report) {
                                : fmt::format("back to step {}", report.goes_on_after);
   on_warning(fmt::format("{}; {}", report.text, done));
   if (report.folder.empty()) return;
-  fmt::print(options_.out, "saved; look at it with `quern replay-step {}`\n", report.folder.string());
+  fmt::print(options_.out, "saved; look at it with `quern replay-step {}`\n", printable(report.folder.string()));
 }
 
 void Console::on_validation(uint64_t step, double loss) {
@@ -102,7 +103,7 @@ void Console::on_end(const train::RunEnd& end) {
 
 void Console::on_warning(const std::string& text) {
   finish();
-  fmt::print(options_.out, "warning: {}\n", text);
+  fmt::print(options_.out, "warning: {}\n", printable(text));
 }
 
 void Console::finish() {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/descriptor.h"
+#include "core/json.h"
 #include "core/text.h"
 
 namespace quern::report {
@@ -28,19 +29,11 @@ constexpr NumberField kNumbers[] = {{"loss", &LoggedStep::loss},
                                     {"tokens_per_s", &LoggedStep::tokens_per_s},
                                     {"elapsed", &LoggedStep::elapsed}};
 
-// As it may be shown: a file from elsewhere could hold escape codes.
-std::string in_one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
-  }
-  return text;
-}
-
 // Reads one line after the other; each returns what is wrong with it, empty when nothing is.
 class Reader {
  public:
   std::string read(const std::string& line) {
-    const Json entry = Json::parse(line, nullptr, false);
+    const Json entry = parse_json(line);
     if (!entry.is_object()) return "expected a JSON object, found " + in_quotes(line, 40);
     const auto number = entry.find("step");
     if (number == entry.end() || !number->is_number_unsigned()) return "expected a step, found " + in_quotes(line, 40);
@@ -60,7 +53,7 @@ class Reader {
     }
     if (const auto warning = entry.find("warning"); warning != entry.end()) {
       if (!warning->is_string()) return wrong("warning", "text", *warning);
-      warnings.push_back({step.step, in_one_line(warning->get<std::string>())});
+      warnings.push_back({step.step, printable(warning->get<std::string>())});
     }
     if (const auto incident = entry.find("incident"); incident != entry.end()) {
       std::string problem = read_incident(*incident, step.step);
@@ -88,7 +81,7 @@ class Reader {
       const auto found = entry.find(name);
       if (found == entry.end() || !found->is_string())
         return wrong("incident", fmt::format("a text `{}`", name), entry);
-      incident.*member = in_one_line(found->get<std::string>());
+      incident.*member = printable(found->get<std::string>());
     }
     incidents.push_back(std::move(incident));
     return {};

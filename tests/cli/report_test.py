@@ -44,6 +44,18 @@ class Report(program.ProgramTest):
         self.assertNotIn("\033", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
+    def test_a_hostile_log_harms_neither_the_program_nor_the_terminal(self):
+        self.train("run", *SETTINGS, "--steps", "9")
+        deep = "[" * 200_000 + "]" * 200_000
+        with self.metrics("run").open("a") as file:
+            file.write('{"step":9,"warning":"\\u001b]0;title\\u0007 \\u009b2J \\u202e"}\n')
+            file.write('{"step":9,"incident":{"step":9,"text":"\\u009b31m","action":"\\u001b[31m","folder":"\\u0000"}}\n')
+            file.write('{"step":9,"loss":' + deep + '}\n{"step":9,"memory":' + deep + '}\n' + deep + "\n")
+        for arguments in ((), ("--csv",), ("--json",)):
+            text = self.report("run", *arguments)
+            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+        self.assertIn("\\x1b]0;title", self.report("run"))
+
     def test_csv(self):
         self.train("run", *SETTINGS, "--steps", "9")
         rows = list(csv.DictReader(io.StringIO(self.report("run", "--csv"))))

@@ -144,7 +144,32 @@ TEST_F(RunLogTest, NothingIsAnEmptyLog) {
 TEST_F(RunLogTest, WarningsCannotReachTheTerminal) {
   const RunLog log = read("{\"step\":1,\"warning\":\"a\\u001b[31m\\nb\"}\n");
   ASSERT_EQ(log.warnings.size(), 1u);
-  EXPECT_EQ(log.warnings[0].text, "a [31m b");
+  EXPECT_EQ(log.warnings[0].text, "a\\x1b[31m b");
+}
+
+// A C1 control is an escape code in one character, and some characters turn the direction of what follows.
+TEST_F(RunLogTest, NeitherCanControlsBeyondAscii) {
+  const RunLog log = read(
+      "{\"step\":1,\"warning\":\"a\\u009b31m\\u202eb\"}\n"
+      "{\"step\":1,\"incident\":{\"step\":2,\"text\":\"\\u009b2J\",\"action\":\"\\u001b[2J\",\"folder\":\"\\u2066\"}}"
+      "\n");
+  ASSERT_EQ(log.warnings.size(), 1u);
+  ASSERT_EQ(log.incidents.size(), 1u);
+  const std::string text = table(log);
+  for (const std::string_view control : {"\u009b", "\u202e", "\u2066", "\x1b"}) {
+    EXPECT_FALSE(has(text, std::string(control))) << text;
+    EXPECT_FALSE(has(log.incidents[0].action + log.incidents[0].folder, std::string(control)));
+  }
+}
+
+// To show what was found instead of a number overflowed the stack.
+TEST_F(RunLogTest, ALineThatIsNestedTooDeepIsDamaged) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  const RunLog log =
+      read("{\"step\":1,\"loss\":" + deep + "}\n{\"step\":2,\"loss\":3}\n{\"step\":3,\"incident\":" + deep + "}\n");
+  EXPECT_EQ(log.steps.size(), 1u);
+  ASSERT_EQ(log.damaged.size(), 2u);
+  EXPECT_TRUE(has(log.damaged[0], "metrics.jsonl:1: expected a JSON object, found '{\"step\":1")) << log.damaged[0];
 }
 
 TEST_F(RunLogTest, SurvivesTenThousandDamagedFiles) {
