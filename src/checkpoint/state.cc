@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/text.h"
 
 namespace quern::checkpoint {
@@ -97,18 +98,6 @@ safetensors::Stamp parse_stamp(const Fields& fields) {
   return stamp;
 }
 
-// The recursion of the parser is on the heap, but that of a destructor or dump() is not.
-Json parse_json(std::string_view text, std::string_view name) {
-  constexpr int kMaxDepth = 8;
-  bool deep = false;
-  const auto limit = [&deep](int depth, Json::parse_event_t, const Json&) {
-    return !(deep = deep || depth > kMaxDepth);
-  };
-  Json json = Json::parse(text, limit, /*allow_exceptions=*/false);
-  if (json.is_discarded() || deep) throw Error("[checkpoint] {}: expected JSON, found something else", name);
-  return json;
-}
-
 // Not in files of older runs.
 std::optional<StreamPlace> parse_stream(const Json& json, const Fields& fields) {
   if (!json.contains("stream") || json["stream"].is_null()) return std::nullopt;
@@ -143,7 +132,8 @@ std::string to_json(const StateFile& file) {
       {"random", {{"generator", kGenerator}, {"seed", state.seed}, {"step", state.step}}},
       {"precision", state.precision},
       {"loss_scale", state.loss_scale},
-      {"clean_steps", state.clean_steps},
+      {"clean_steps", 0},  // this and loss_scale: older versions expect them
+      {"updates", state.updates},
       {"validation_loss", optional_json(state.validation_loss)},
       {"best_validation_loss", optional_json(state.best_validation_loss)},
       {"best_step", state.best_step},
@@ -157,7 +147,8 @@ std::string to_json(const StateFile& file) {
 }
 
 StateFile parse_state(std::string_view text, std::string_view name) {
-  const Json json = parse_json(text, name);
+  const Json json = parse_json(text);
+  if (json.is_discarded()) throw Error("[checkpoint] {}: expected JSON, found something else", name);
   const Fields fields(json, name, "");
   if (const uint64_t version = fields.whole("version"); version != kVersion) {
     throw Error("[checkpoint] {}: expected version {}, found {}", name, kVersion, version);
@@ -177,14 +168,15 @@ StateFile parse_state(std::string_view text, std::string_view name) {
                 .seed = random.whole("seed"),
                 .data_position = fields.whole("data_position"),
                 .precision = fields.optional_text("precision", "fp32"),
+                .updates = json.contains("updates") ? fields.whole("updates") : fields.whole("step"),
                 .loss_scale = fields.real("loss_scale"),
-                .clean_steps = fields.whole("clean_steps"),
                 .validation_loss = fields.optional_real("validation_loss"),
                 .best_validation_loss = fields.optional_real("best_validation_loss"),
                 .best_step = fields.whole("best_step"),
                 .data_tokens = data.whole("tokens"),
                 .data_hash = data.hexadecimal("hash"),
                 .stream = parse_stream(json, fields)};
+  if (file.state.updates > file.state.step) fields.fail("updates", "at most the step", fields.at("updates"));
   parse_diagnostics(json, fields, file.state);
   const Fields files = fields.object("files");
   for (const auto& [key, value] : fields.at("files").items()) {

@@ -27,8 +27,8 @@ struct State {
   uint64_t seed = 0;           // of the run
   uint64_t data_position = 0;  // what the batch source wants to be told to go on: sequences drawn so far
   std::string precision = "fp32";
-  double loss_scale = 1.0;
-  uint64_t clean_steps = 0;                    // since the loss scale last changed
+  uint64_t updates = 0;                        // steps done whose update was not left out
+  double loss_scale = 1;                       // of the gradient; another number only in fp16 files of older versions
   std::optional<double> validation_loss;       // of these weights; none when not measured at this step
   std::optional<double> best_validation_loss;  // of the run so far
   uint64_t best_step = 0;                      // where that was

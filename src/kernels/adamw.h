@@ -1,4 +1,4 @@
-// AdamW, fused with unscaling, clipping and the 16-bit working copy: one pass over memory.
+// AdamW, fused with clipping and the 16-bit working copy: one pass over memory.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ struct AdamW {
   float beta2 = 0.95f;
   float epsilon = 1e-8f;
   float weight_decay = 0.1f;
-  float gradient_scale = 1.0f;  // multiplies the gradient first: clip factor / loss scale
-  int64_t step = 1;             // counts from 1, for the bias corrections
+  float gradient_scale = 1.0f;  // multiplies the gradient first: the clip factor
+  int64_t step = 1;             // updates so far, this one included, for the bias corrections
 };
 
 // For each i, with g = gradient[i] * gradient_scale:

@@ -20,7 +20,7 @@ struct OptimizerOptions {
 };
 
 struct UpdateReport {
-  double gradient_norm = 0;  // before clipping, without the loss scale
+  double gradient_norm = 0;  // before clipping
   bool finite = true;        // false: the gradient was not finite and nothing was changed
 };
 
@@ -35,9 +35,9 @@ class Optimizer {
   Optimizer(const ParameterLayout& layout, const OptimizerOptions& options);
 
   // Decides about an update from the sum of squares of the gradient: how much it is clipped, and whether there is one
-  // at all (not for a gradient that is not finite). `step` counts from 1. The gradient is `loss_scale` times as long as
-  // that of the loss; the update is for the latter.
-  UpdateReport begin(double squared_norm, double rate, uint64_t step, double loss_scale = 1);
+  // at all (not for a gradient that is not finite). `update` counts from 1, and counts updates that were made: the bias
+  // corrections undo that the moments began at zero, and a step without an update does not move them.
+  UpdateReport begin(double squared_norm, double rate, uint64_t update);
   // Then, for each segment of the layout once, by any thread: the update of its weights. Allocates nothing.
   void update(size_t segment, std::span<float> weights, std::span<const float> gradient);
 

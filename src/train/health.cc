@@ -10,8 +10,7 @@ namespace {
 
 constexpr const char* kTryDead =
     "nothing reaches it: look for weights that are all zero, or train with a lower rate from an earlier checkpoint";
-constexpr const char* kTryVanishing =
-    "raise optimizer.rate, use bf16 instead of fp16, or look for a part that is switched off";
+constexpr const char* kTryVanishing = "raise optimizer.rate, or look for a part that is switched off";
 constexpr const char* kTryExploding = "lower optimizer.rate, lengthen optimizer.warmup, or lower optimizer.clip";
 
 // "h.0.ln_1.weight, h.0.ln_1.bias and 7 more".
@@ -31,7 +30,7 @@ Health::Health(const ParameterLayout& layout)
   report_.tensors = tensors_;
 }
 
-const HealthReport& Health::report(uint64_t step, const Gradient& gradient, double loss_scale, bool updated) {
+const HealthReport& Health::report(uint64_t step, const Gradient& gradient, bool updated) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const TensorInfo& info = layout_->tensors()[i];
     kernels::TensorStats sum;
@@ -46,14 +45,14 @@ const HealthReport& Health::report(uint64_t step, const Gradient& gradient, doub
       change.weights += changes_[s].weights;
     }
     const auto size = static_cast<double>(info.size);
-    tensors_[i].norm = std::sqrt(sum.squares) / loss_scale;
-    tensors_[i].mean = sum.sum / size / loss_scale;
-    tensors_[i].largest = static_cast<double>(sum.largest) / loss_scale;
+    tensors_[i].norm = std::sqrt(sum.squares);
+    tensors_[i].mean = sum.sum / size;
+    tensors_[i].largest = static_cast<double>(sum.largest);
     tensors_[i].zeros = static_cast<double>(sum.zeros) / size;
     tensors_[i].update_ratio = updated && change.weights > 0 ? std::sqrt(change.update / change.weights) : 0;
   }
   report_.step = step;
-  report_.norm = std::sqrt(gradient.squared_norm()) / loss_scale;
+  report_.norm = std::sqrt(gradient.squared_norm());
   return report_;
 }
 

@@ -22,13 +22,15 @@ class Health {
  public:
   // `layout` must outlive this.
   explicit Health(const ParameterLayout& layout);
+  Health(const Health&) = delete;  // and no move: the report points to the tensors
+  Health& operator=(const Health&) = delete;
 
   // By the worker that updated the segment, each segment once a step. No lock: a place of its own.
   void set_change(size_t segment, const Change& change) { changes_[segment] = change; }
 
-  // What `gradient`, `loss_scale` times too long, is like. `updated`: the changes of this step are there. Valid until
-  // the next call; allocates nothing.
-  const HealthReport& report(uint64_t step, const Gradient& gradient, double loss_scale, bool updated);
+  // What `gradient` is like. `updated`: the changes of this step are there. Valid until the next call; allocates
+  // nothing.
+  const HealthReport& report(uint64_t step, const Gradient& gradient, bool updated);
 
  private:
   const ParameterLayout* layout_;

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "kernels/cross_entropy.h"
@@ -67,7 +68,7 @@ class Fields {
   }
   std::string text(const char* key) const {
     if (!at(key).is_string()) fail(key, "text");
-    return at(key).get<std::string>();
+    return printable(at(key).get<std::string>());
   }
   double number(const char* key) const {
     const std::string digits = text(key);
@@ -92,7 +93,7 @@ class Fields {
 };
 
 Incident parse_incident(const std::string& text, const fs::path& path, const checkpoint::State& state) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = parse_json<Json>(text);
   const Fields fields(json, path.native());
   if (fields.whole("version") != kVersion) fields.fail("version", std::to_string(kVersion));
   Incident incident{.step = fields.whole("step"),
@@ -108,10 +109,8 @@ Incident parse_incident(const std::string& text, const fs::path& path, const che
   const auto* trouble = std::find(kTroubles.begin() + 1, kTroubles.end(), fields.text("trouble"));
   if (trouble == kTroubles.end()) fields.fail("trouble", "loss, gradient or spike");
   incident.trouble = static_cast<Trouble>(trouble - kTroubles.begin());
-  incident.before = {.steps = incident.step - 1,
-                     .left_out = fields.whole("left_out"),
-                     .loss_scale = state.loss_scale,
-                     .clean_steps = state.clean_steps};
+  incident.gradient_scale = state.loss_scale;
+  incident.before = {.steps = incident.step - 1, .left_out = fields.whole("left_out"), .updates = state.updates};
   return incident;
 }
 
@@ -157,7 +156,7 @@ std::string_view trouble_name(Trouble trouble) { return kTroubles[static_cast<si
 
 std::string number_text(double value) { return std::isnan(value) ? "nan" : fmt::format("{}", value); }
 
-std::string gradient_hash(const ParameterLayout& layout, std::span<const float> values) {
+std::string gradient_hash(const ParameterLayout& layout, std::span<const float> values, double scale) {
   constexpr uint32_t kNan = 0x7FC00000;
   Sha256 hash;
   std::array<uint32_t, 1024> bits;
@@ -165,7 +164,7 @@ std::string gradient_hash(const ParameterLayout& layout, std::span<const float> 
     for (size_t i = 0; i < tensor.size; i += bits.size()) {
       const size_t n = std::min(bits.size(), tensor.size - i);
       for (size_t k = 0; k < n; ++k) {
-        const float value = values[tensor.offset + i + k];
+        const float value = values[tensor.offset + i + k] * static_cast<float>(scale);
         bits[k] = std::isnan(value) ? kNan : std::bit_cast<uint32_t>(value);
       }
       hash.update(std::as_bytes(std::span(bits.data(), n)));
@@ -194,8 +193,8 @@ std::string describe(const Incident& incident, uint64_t sequences, uint64_t at_o
 fs::path save_incident(const fs::path& folder, const Incident& incident, const StepRecord& record) {
   checkpoint::State state = record.state;
   state.step = incident.step;
-  state.loss_scale = incident.before.loss_scale;
-  state.clean_steps = incident.before.clean_steps;
+  state.updates = incident.before.updates;
+  state.loss_scale = incident.gradient_scale;
   const data::StreamPosition& place = incident.before.position;
   if (state.stream) state.stream = checkpoint::StreamPlace{.piece = place.piece, .token = place.token};
   const size_t context = record.config.model.context;

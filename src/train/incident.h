@@ -30,6 +30,7 @@ struct Incident {
   Trouble trouble = Trouble::kNone;
   double loss = 0, gradient_norm = 0, spike_z = 0;
   std::string gradient_hash = {};  // gradient_hash() of the step
+  double gradient_scale = 1;       // that the hash is of so many times the gradient: fp16 in files of older versions
   TrainerState before = {};        // what the step began with
   Findings findings = {};          // where it is not finite
   uint64_t worst_sequence = 0;     // the one with the highest loss, or the first that is not finite; counted from 0
@@ -39,7 +40,8 @@ struct Incident {
 
 // SHA-256 over the values of all tensors in their order, each NaN as one and the same: which NaN it is depends on the
 // order of operands, which the compiler may choose.
-std::string gradient_hash(const ParameterLayout& layout, std::span<const float> values);
+// `scale` multiplies the values first.
+std::string gradient_hash(const ParameterLayout& layout, std::span<const float> values, double scale = 1);
 
 // A number as text that reads back the same; "nan" whatever its bits.
 std::string number_text(double value);

@@ -21,7 +21,7 @@ class Trainer;
 enum class Trouble : uint8_t {
   kNone,
   kLoss,      // the loss is not finite
-  kGradient,  // the gradient is not, and no smaller loss scale can help
+  kGradient,  // the gradient is not
   kSpike,     // the loss is too far above those before
 };
 
@@ -30,10 +30,9 @@ struct StepReport {
   double loss = 0;    // mean over the step's tokens, before the update
   double rate = 0;
   double gradient_norm = 0;          // before clipping
-  bool finite = true;                // of the gradient; false: the update was skipped
-  Trouble trouble = Trouble::kNone;  // otherwise too
+  bool finite = true;                // of the gradient
+  Trouble trouble = Trouble::kNone;  // any: the update was left out
   double spike_z = 0;                // deviations of the loss above the mean of those before
-  double loss_scale = 1;             // of the next step; only fp16 has one
   uint64_t tokens = 0;               // of this step
   double seconds = 0;
   std::optional<MemoryUse> memory = {};  // after it; only of steps that are logged
@@ -42,9 +41,11 @@ struct StepReport {
   WaitTimes waits = {};                    // of all threads; a wait is in the step in which it was over
   double data_wait = 0;                    // of the thread that feeds them: for batches
   std::optional<double> cpu_seconds = {};  // that the process had of the cores
+
+  bool skipped() const { return !finite || trouble != Trouble::kNone; }
 };
 
-// The gradient of a tensor in one step, before clipping and without the loss scale.
+// The gradient of a tensor in one step, before clipping.
 struct TensorHealth {
   std::string_view name;
   double norm = 0;
@@ -62,6 +63,7 @@ struct HealthReport {
 
 struct IncidentReport {
   uint64_t step = 0;
+  uint64_t number = 0;  // of the run's incidents; counted from 1, those that stopped it not included
   Trouble trouble = Trouble::kNone;
   Policy action = Policy::kStop;      // what is done about it
   uint64_t goes_on_after = 0;         // the step that is the last one done then
@@ -72,6 +74,7 @@ struct IncidentReport {
 // Before the first step.
 struct RunStart {
   uint64_t first_step = 1, steps = 0;
+  uint64_t incidents = 0;  // skipped or rolled back before the first step
   uint64_t parameters = 0;
   uint64_t train_tokens = 0, validation_tokens = 0;
   bool estimated = false;  // train_tokens: the text is tokenised while it is read

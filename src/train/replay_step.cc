@@ -67,7 +67,7 @@ ReplayedStep replay_step(const RecordedIncident& recorded, size_t threads) {
   const StepReport report = trainer.step();
   now.loss = report.loss;
   now.gradient_norm = report.gradient_norm;
-  now.gradient_hash = gradient_hash(model.layout(), trainer.gradient().values());
+  now.gradient_hash = gradient_hash(model.layout(), trainer.gradient().values(), was.gradient_scale);
   now.target = kernels::current_target().name;
   result.losses = sorted_losses(trainer, config.model.context);
   result.same = number_text(now.loss) == number_text(was.loss) &&

@@ -94,6 +94,7 @@ class Session {
   RunResult train(Observer& observer, const std::atomic<bool>& stop) {
     observer.on_start({.first_step = trainer_.steps_done() + 1,
                        .steps = config_.train.steps,
+                       .incidents = state_.incidents,
                        .parameters = model_.layout().count(),
                        .train_tokens = dataset_.train_tokens,
                        .validation_tokens = dataset_.split.validation.size(),
@@ -128,8 +129,7 @@ class Session {
     return {.steps = state.step,
             .left_out = state.left_out,
             .position = {.piece = place.piece, .token = place.token},
-            .loss_scale = state.loss_scale,
-            .clean_steps = state.clean_steps,
+            .updates = state.updates,
             .losses = state.losses};
   }
 
@@ -149,6 +149,7 @@ class Session {
     if (report.action == Policy::kRollback) go_back(after, observer);
     if (report.action == Policy::kStop) trainer_.resume(before);
     report.goes_on_after = trainer_.steps_done();
+    report.number = state_.incidents + (report.action == Policy::kStop ? 1 : 0);
     observer.on_incident(report);
     if (report.action != Policy::kStop) return report.action == Policy::kSkip;
     end(observer);
@@ -221,7 +222,7 @@ class Session {
     state_ = found ? found->state() : checkpoint::State{};
     state_.incidents = incidents;
     saved_step_ = found ? std::optional(state_.step) : std::nullopt;
-    TrainerState there = found ? trainer_state(state_) : TrainerState{.loss_scale = first_loss_scale_};
+    TrainerState there = found ? trainer_state(state_) : TrainerState{};
     there.left_out = after.steps + after.left_out - there.steps;
     there.position = after.position;
     trainer_.resume(there);
@@ -294,11 +295,11 @@ class Session {
     state_.step = trainer_.steps_done();
     state_.seed = config_.train.seed;
     state_.precision = precision_name(config_.train.precision);
-    state_.loss_scale = trainer_.loss_scaler().scale();
-    state_.clean_steps = trainer_.loss_scaler().clean_steps();
+    state_.loss_scale = 1;
     state_.data_tokens = dataset_.fingerprint.tokens;
     state_.data_hash = dataset_.fingerprint.hash;
     const TrainerState trainer = trainer_.state();
+    state_.updates = trainer.updates;
     state_.left_out = trainer.left_out;
     state_.losses = trainer.losses;
     const uint64_t sequences = config_.train.batch * config_.train.accumulation;
@@ -341,7 +342,6 @@ class Session {
   HealthWarnings health_warnings_;
   std::vector<checkpoint::TensorRef> weights_, m_, v_;
   checkpoint::State state_;
-  double first_loss_scale_ = trainer_.loss_scaler().scale();
   std::optional<uint64_t> saved_step_;  // of the newest checkpoint
 };
 

@@ -56,7 +56,6 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const da
       optimizer_(model.layout(), optimizer_options(config)),
       plan_(plan),
       gradient_(model.layout(), options_.teams != 0 ? options_.teams : plan.cut.teams),
-      loss_scaler_(config.train.precision == Precision::kFp16),
       losses_(sequences_per_step(config)),
       health_(model.layout()) {
   if (options_.teams != 0) plan_.cut.teams = options_.teams;
@@ -99,8 +98,8 @@ StepReport Trainer::step() {
   const double data_wait = feed();
   finished_.await_change(finished);
   workers_->rethrow();
-  health_report_ = measures_ ? &health_.report(steps_done_ + 1, gradient_, loss_scaler_.scale(), updates()) : nullptr;
-  loss_scaler_.step_done(!update_.finite);
+  health_report_ = measures_ ? &health_.report(steps_done_ + 1, gradient_, updates()) : nullptr;
+  if (updates()) ++updates_done_;
   if (trouble_ == Trouble::kNone) trend_.add(loss_);
   turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
   ++steps_done_;
@@ -121,7 +120,6 @@ StepReport Trainer::step() {
           .finite = update_.finite,
           .trouble = trouble_,
           .spike_z = spike_z_,
-          .loss_scale = loss_scaler_.scale(),
           .tokens = tokens,
           .seconds = seconds,
           .threads = workers_->threads(),
@@ -191,7 +189,7 @@ void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const
        .step = batch.step,
        .first_sequence = batch.first,
        .turn = {.number = turns_done_ + index, .first = index == 0, .last = index + 1 == plan_.cut.micro_batches}},
-      static_cast<float>(loss_scaler_.scale() / tokens), gradient_, work, member);
+      static_cast<float>(1 / tokens), gradient_, work, member);
   if (!member.leads()) return;
   for (size_t s = 0; s < batch.sequences; ++s) {
     losses_[batch.first + s] = work.loss_of_sequence(s, config_.model.context);
@@ -222,7 +220,7 @@ void Trainer::begin_join() {
 }
 
 void Trainer::begin_update() {
-  update_ = optimizer_.begin(gradient_.squared_norm(), rate_, steps_done_ + 1, loss_scaler_.scale());
+  update_ = optimizer_.begin(gradient_.squared_norm(), rate_, updates_done_ + 1);
   const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
   loss_ = std::accumulate(losses_.begin(), losses_.end(), 0.0) / tokens;
   trouble_ = judge();
@@ -230,11 +228,10 @@ void Trainer::begin_update() {
   submit_to_every_team(TaskKind::kUpdate, model_.layout().segments().size());
 }
 
-// An overflow in fp16 is the loss scaler's to handle while it has a smaller scale to try.
 Trouble Trainer::judge() {
   spike_z_ = std::isfinite(loss_) ? trend_.z(loss_) : 0;
   if (!std::isfinite(loss_)) return Trouble::kLoss;
-  if (!update_.finite) return loss_scaler_.scale() > 1 ? Trouble::kNone : Trouble::kGradient;
+  if (!update_.finite) return Trouble::kGradient;
   const double most = config_.diagnostics.spike_z;
   return most > 0 && spike_z_ > most ? Trouble::kSpike : Trouble::kNone;
 }
@@ -286,19 +283,15 @@ void Trainer::set_profile(Profile* profile) {
 }
 
 TrainerState Trainer::state() const {
-  return {.steps = steps_done_,
-          .left_out = left_out_,
-          .position = position_,
-          .loss_scale = loss_scaler_.scale(),
-          .clean_steps = loss_scaler_.clean_steps(),
-          .losses = trend_};
+  return {
+      .steps = steps_done_, .left_out = left_out_, .position = position_, .updates = updates_done_, .losses = trend_};
 }
 
 void Trainer::resume(const TrainerState& state) {
   steps_done_ = state.steps;
   left_out_ = state.left_out;
   position_ = state.position;
-  loss_scaler_.resume(state.loss_scale, state.clean_steps);
+  updates_done_ = state.updates;
   trend_ = state.losses;
   prefetcher_.reset();
   model_.weights().repack();
@@ -307,6 +300,7 @@ void Trainer::resume(const TrainerState& state) {
 void Trainer::resume_after(uint64_t steps, const data::StreamPosition& position) {
   TrainerState there = state();
   there.steps = steps;
+  there.updates = steps;
   there.position = position;
   resume(there);
 }
@@ -333,7 +327,7 @@ StepTokens Trainer::read_step(const TrainerState& at) const {
 // the end of the last step, and what is written here will be by the queue.
 Findings Trainer::examine(const StepTokens& tokens, const TrainerState& at) {
   const size_t T = config_.model.context, sequences = sequences_per_step(config_);
-  const auto scale = static_cast<float>(at.loss_scale / static_cast<double>(sequences * T));
+  const auto scale = static_cast<float>(1 / static_cast<double>(sequences * T));
   gradient_.measure(false);
   FirstBad watch;
   for (size_t s = 0; s < sequences && !watch.place(); ++s) {

@@ -14,7 +14,6 @@
 #include "data/batch_source.h"
 #include "data/prefetcher.h"
 #include "nn/gpt.h"
-#include "optim/loss_scaler.h"
 #include "optim/loss_trend.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -47,8 +46,7 @@ struct TrainerState {
   uint64_t steps = 0;                  // done
   uint64_t left_out = 0;               // steps whose data was passed over: the next one reads that of steps + left_out
   data::StreamPosition position = {};  // where the next step begins, for a source that needs it
-  double loss_scale = 1;
-  uint64_t clean_steps = 0;
+  uint64_t updates = 0;                // steps done whose update was not left out
   LossTrend losses = {};
 };
 
@@ -111,14 +109,13 @@ class Trainer {
   WorkerTimes times() const { return times_; }
   // Between steps. Reads a file of the system: 5 microseconds.
   MemoryUse memory() const;
-  LossScaler& loss_scaler() { return loss_scaler_; }
   // Between steps: has the workers' time in steps profiled, as threads 0 ... threads() - 1 of `profile`, which must
   // outlive the trainer; null for no longer. Evaluations are not profiled.
   void set_profile(Profile* profile);
   // After weights and moments were loaded, or were not changed: go on from there.
   void resume(const TrainerState& state);
-  // The same with all else as it is: as if `steps` had been done here. `position` for a source that needs
-  // it: what position() was then.
+  // The same with all else as it is: as if `steps` had been done here, with an update each. `position` for a source
+  // that needs it: what position() was then.
   void resume_after(uint64_t steps, const data::StreamPosition& position = {});
   // Where in the text the next step begins, for such a source.
   const data::StreamPosition& position() const { return position_; }
@@ -144,11 +141,10 @@ class Trainer {
   Optimizer optimizer_;
   Plan plan_;
   Gradient gradient_;
-  LossScaler loss_scaler_;
   std::unique_ptr<data::Prefetcher> prefetcher_;  // made by the first step
   std::deque<Workspace> work_;                    // one a team
   std::vector<double> losses_;                    // one a sequence of the step
-  uint64_t steps_done_ = 0, left_out_ = 0;
+  uint64_t steps_done_ = 0, updates_done_ = 0, left_out_ = 0;
   data::StreamPosition position_;
   LossTrend trend_;
   TrainerState before_;

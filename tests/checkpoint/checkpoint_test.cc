@@ -211,6 +211,9 @@ TEST(State, FieldsAreChecked) {
   EXPECT_TRUE(contains(message_with("/files", 1), "files.: expected an object"));
   EXPECT_TRUE(contains(message_with("/files/model.safetensors/sha256", "xyz"), "expected 64 hexadecimal digits"));
   EXPECT_TRUE(contains(message_with("/data/tokens", 1.5), "data.tokens: expected a whole number from 0, found '1.5'"));
+  EXPECT_EQ(message_with("/updates", 12), "no error");
+  EXPECT_TRUE(contains(message_with("/updates", 13), "updates: expected at most the step, found '13'"));
+  EXPECT_TRUE(contains(message_with("/updates", nullptr), "updates: expected a whole number from 0"));
   EXPECT_EQ(message_with("/stream", nullptr), "no error");
   EXPECT_TRUE(contains(message_with("/stream", 3), "stream.: expected an object"));
   EXPECT_TRUE(contains(message_with("/stream/token", -3), "stream.token: expected a whole number from 0"));
@@ -218,6 +221,28 @@ TEST(State, FieldsAreChecked) {
        {"", "0123", "0123456789abcdeg", "-123456789abcdef", "0x23456789abcdef", "00123456789abcdef"}) {
     EXPECT_TRUE(contains(message_with("/data/hash", hash), "data.hash: expected 16 hexadecimal digits")) << hash;
   }
+}
+
+// They counted every step as an update, and go on from there.
+TEST(State, OlderFilesDoNotSayHowManyUpdatesThereWere) {
+  auto json = nlohmann::json::parse(to_json(StateFile{state_at(12), {}}));
+  EXPECT_EQ(parse_state(resealed(json), "state.json").state.updates, 6u);
+  json.erase("updates");
+  json["clean_steps"] = 700;
+  EXPECT_EQ(parse_state(resealed(json), "state.json").state.updates, 12u);
+}
+
+// What older versions look for.
+TEST(State, KeepsTheFieldsThatOlderVersionsExpect) {
+  const auto json = nlohmann::json::parse(to_json(StateFile{State{.step = 5, .updates = 5}, {}}));
+  EXPECT_EQ(json["loss_scale"], 1);
+  EXPECT_EQ(json["clean_steps"], 0);
+}
+
+// To show what was found instead overflowed the stack of a parser that did not look.
+TEST(State, NestingIsLimited) {
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  EXPECT_TRUE(contains(message_of([&] { parse_state("{\"version\":" + deep + "}", "state.json"); }), "expected JSON"));
 }
 
 TEST(State, SurvivesTwentyThousandDamagedFiles) {

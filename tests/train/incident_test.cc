@@ -15,6 +15,7 @@
 #include "checkpoint/folder.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/sha256.h"
 #include "support/message.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
@@ -185,6 +186,7 @@ TEST_F(IncidentTest, ASkippedUpdateLeavesTheWeightsAlone) {
   EXPECT_EQ(listener.steps[kSpike - 1].trouble, Trouble::kSpike);
   EXPECT_LT(listener.steps[kSpike].loss, 0.5 * listener.steps[kSpike - 1].loss);
   EXPECT_EQ(newest("run").state().incidents, 1u);
+  EXPECT_EQ(newest("run").state().updates, newest("run").state().step - 1);
   // Without anyone who looks, the update is made.
   RunConfig config = corrupted(Policy::kSkip);
   config.diagnostics.spike_z = 0;
@@ -361,6 +363,45 @@ TEST_F(IncidentTest, DamagedFilesAreNamed) {
       has(message(root_ / "run" / "checkpoints" / "step-00000201"), "expected an incident, found a checkpoint"));
 }
 
+// What an incident says is shown on a terminal, whoever wrote it; and a stamp in state.json is no proof of good will.
+TEST_F(IncidentTest, HostileTextIsShownOrRefused) {
+  Listener listener;
+  message_of([&] { start(corrupted(Policy::kStop), "run", listener); });
+  const fs::path folder = root_ / "run" / "incidents" / "step-00000202";
+  const std::string text = read_file(folder / "incident.json", 1 << 20);
+  const auto with = [&](const std::string& part, const std::string& other) {
+    std::string changed = text;
+    changed.replace(changed.find(part), part.size(), other);
+    write_file(folder / "incident.json", changed);
+    checkpoint::StateFile state = checkpoint::read_state(folder);
+    Sha256 hash;
+    hash.update(std::as_bytes(std::span(changed)));
+    state.files["incident.json"] = {.bytes = changed.size(), .sha256 = hash.finish()};
+    write_file(folder / "state.json", checkpoint::to_json(state));
+  };
+  with("\"first_bad\": null", R"("first_bad": {"tensor": "\u001b[2J\u009b31m", "kind": "NaN", "sequence": 3})");
+  const RecordedIncident recorded = load_incident(folder);
+  EXPECT_EQ(recorded.incident.findings.pass->tensor, "\\x1b[2J\\xc2\\x9b31m");
+  EXPECT_FALSE(has(describe(recorded.incident, 4, 4), "\x1b"));
+  const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
+  with("\"version\": 1", "\"version\": " + deep);
+  const std::string message = message_of([&] { load_incident(folder); });
+  EXPECT_TRUE(has(message, "incident.json: expected a JSON object")) << message.substr(0, 200);
+}
+
+// Incidents of fp16 runs once had the hash of a gradient that was multiplied by a loss scale.
+TEST(GradientHash, OfAScaledGradient) {
+  const ParameterLayout layout({.layers = 1, .heads = 2, .width = 16, .context = 8, .vocabulary = 50});
+  std::vector<float> values(layout.size()), scaled(layout.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = std::sin(static_cast<float>(i)) * 1e-4f;
+    scaled[i] = values[i] * 65536;
+  }
+  values[7] = scaled[7] = kNan;
+  EXPECT_EQ(gradient_hash(layout, values, 65536), gradient_hash(layout, scaled));
+  EXPECT_NE(gradient_hash(layout, values), gradient_hash(layout, scaled));
+}
+
 // Forward in its order, by a NaN in each of its weights.
 TEST(Examine, NamesTheFirstTensorThatGoesBad) {
   struct Case {
@@ -431,7 +472,7 @@ TEST(Examine, NamesTheOneSequenceThatGoesBad) {
   EXPECT_FALSE(found.weight.has_value());
 }
 
-// Forward is fine; with so large a loss scale, backward is not.
+// Forward is fine, for what is multiplied by 1e38 is 0; backward is not.
 TEST(Examine, NamesAGradientWhenForwardIsFine) {
   const RandomTokens tokens(3000, kVocabulary);
   RunConfig config;
@@ -439,14 +480,20 @@ TEST(Examine, NamesAGradientWhenForwardIsFine) {
   config.train.threads = 2;
   const data::TrainingBatches batches = test::batches_of(config, tokens);
   Engine engine(config, batches, kVocabulary);
-  TrainerState now = engine.trainer.state();
+  const TrainerState now = engine.trainer.state();
   const StepTokens step = engine.trainer.read_step(now);
   EXPECT_FALSE(engine.trainer.examine(step, now).pass.has_value());
-  now.loss_scale = 1e41;
+  for (const TensorInfo& tensor : engine.model.layout().tensors()) {
+    const std::span<float> values = engine.model.weights().values().subspan(tensor.offset, tensor.size);
+    if (tensor.name == "h.1.ln_2.weight") std::ranges::fill(values, 1e30f);
+    if (tensor.name.starts_with("h.1.mlp.c_fc.")) std::ranges::fill(values, 0.0f);
+    if (tensor.name == "h.1.mlp.c_proj.weight") std::ranges::fill(values, 1e38f);
+  }
+  engine.model.weights().repack();
   const Findings found = engine.trainer.examine(step, now);
   EXPECT_FALSE(found.weight.has_value());
   ASSERT_TRUE(found.pass.has_value());
-  EXPECT_EQ(found.pass->tensor.substr(0, 12), "gradient of ") << found.pass->tensor;
+  EXPECT_EQ(found.pass->tensor, "gradient of h.1.mlp.c_fc.weight");
 }
 
 // Steps before and after are what they would have been without a look in between.

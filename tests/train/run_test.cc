@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "checkpoint/folder.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "data/batch_source.h"
 #include "data/token_shard_writer.h"
 #include "support/message.h"
@@ -140,7 +142,6 @@ TEST_F(RunTest, InterruptedAndResumedGivesTheBitsOfNeverInterrupted) {
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
 }
 
-// The loss scale and its count of clean steps are part of the checkpoint; without them both would start anew.
 TEST_F(RunTest, InterruptedAndResumedInSixteenBitsGivesTheSameBits) {
   for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
     RunConfig config = small_config();
@@ -157,8 +158,8 @@ TEST_F(RunTest, InterruptedAndResumedInSixteenBitsGivesTheSameBits) {
     EXPECT_TRUE(resume_run(lean, cut, quiet, stop_).finished);
     EXPECT_EQ(hash_of(cut), hash_of(whole));
     const auto newest = checkpoint::find_newest_valid(cut / "checkpoints", [](const std::string&) {});
-    EXPECT_EQ(newest->state().loss_scale, precision == Precision::kFp16 ? 65536 : 1);
-    EXPECT_EQ(newest->state().clean_steps, precision == Precision::kFp16 ? 12u : 0u);
+    EXPECT_EQ(newest->state().loss_scale, 1);
+    EXPECT_EQ(newest->state().updates, 12u);
     RunConfig other = read_config(cut);
     other.train.precision = Precision::kFp32;
     EXPECT_NE(::quern::test::message_of([&] {
@@ -166,6 +167,27 @@ TEST_F(RunTest, InterruptedAndResumedInSixteenBitsGivesTheSameBits) {
               }).find("train.precision: expected " + name),
               std::string::npos);
   }
+}
+
+// fp16 runs of older versions multiplied the loss by a scale that doubled every 1,000 steps, and lost updates once it
+// had made the gradient overflow. Their checkpoints still have it: that of 100,000 steps, too.
+TEST_F(RunTest, TheLossScaleOfAnOlderCheckpointIsNotUsed) {
+  RunConfig config = small_config();
+  config.train.precision = Precision::kFp16;
+  Observer quiet;
+  start_run(config, root_ / "whole", quiet, stop_);
+  StopAfter first(stop_, 3);
+  EXPECT_FALSE(start_run(config, root_ / "cut", first, stop_).finished);
+  stop_ = false;
+  const fs::path saved = root_ / "cut" / "checkpoints" / "step-00000003";
+  checkpoint::StateFile state = checkpoint::read_state(saved);
+  state.state.loss_scale = std::ldexp(65536.0, 100);
+  write_file(saved / "state.json", checkpoint::to_json(state));
+  EXPECT_TRUE(resume_run(read_config(root_ / "cut"), root_ / "cut", quiet, stop_).finished);
+  EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
+  const auto newest = checkpoint::find_newest_valid(root_ / "cut" / "checkpoints", [](const std::string&) {});
+  EXPECT_EQ(newest->state().loss_scale, 1);
+  EXPECT_EQ(newest->state().updates, 12u);
 }
 
 // A killed run leaves its last checkpoint; what came after is computed again.
