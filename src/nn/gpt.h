@@ -22,6 +22,8 @@ class Gpt {
  public:
   // `packed` as for Weights. The weights are zero until initialise() or until they are loaded into weights().values().
   Gpt(const ModelConfig& config, bool packed);
+  Gpt(const Gpt&) = delete;  // and no move: the weights point to the layout
+  Gpt& operator=(const Gpt&) = delete;
 
   const ModelConfig& config() const { return config_; }
   const ParameterLayout& layout() const { return layout_; }

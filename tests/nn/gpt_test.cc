@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/error.h"
@@ -82,6 +83,12 @@ TEST(Gpt, LossAloneIsTheLossWithoutDropout) {
   Workspace work(model.config(), {.sequences = kSequences});
   EXPECT_EQ(model.loss(data.batch(), work), run(model, data).loss);
 }
+
+// Its weights point to its layout: a model that was moved or copied would read the layout of another, perhaps a dead
+// one.
+static_assert(!std::is_copy_constructible_v<Gpt> && !std::is_copy_assignable_v<Gpt>);
+static_assert(!std::is_move_constructible_v<Gpt> && !std::is_move_assignable_v<Gpt>);
+static_assert(!std::is_move_constructible_v<Workspace> && !std::is_move_constructible_v<Gradient>);
 
 TEST(Gpt, ScaleMultipliesTheGradient) {
   Gpt model(small_config(), false);

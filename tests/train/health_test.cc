@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "support/watchdog.h"
@@ -42,6 +43,9 @@ bool same(const std::vector<TensorHealth>& a, const std::vector<TensorHealth>& b
            x.update_ratio == y.update_ratio;
   });
 }
+
+// Its report points to its tensors.
+static_assert(!std::is_copy_constructible_v<Health> && !std::is_move_constructible_v<Health>);
 
 TEST(Health, LeavesEveryBitOfTheResultAlone) {
   const ::quern::test::Watchdog watchdog("health");
