@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 
 namespace quern::report {
 namespace {
@@ -22,14 +23,24 @@ struct Kept {
   double elapsed = 0;  // as the last of them says
 };
 
-// The lines of steps before `first`; a last line that a kill cut short is dropped too.
-Kept lines_before(const std::filesystem::path& path, uint64_t first) {
+// Whether a line is about an incident that comes after the first `incidents`. The step of such a line does not tell: it
+// is the one that the run went back to, and a run that was killed before its next checkpoint starts there once more,
+// meets the incident once more and goes back once more. Lines of older versions have no number and stay.
+bool comes_again(const nlohmann::json& entry, uint64_t incidents) {
+  const auto incident = entry.find("incident");
+  if (incident == entry.end() || !incident->is_object()) return false;
+  const auto number = incident->find("number");
+  return number != incident->end() && number->is_number_unsigned() && number->get<uint64_t>() > incidents;
+}
+
+// The lines of steps before `first` and of the first `incidents`; a last line that a kill cut short is dropped too.
+Kept lines_before(const std::filesystem::path& path, uint64_t first, uint64_t incidents) {
   std::ifstream file(path);
   Kept kept;
   for (std::string line; std::getline(file, line);) {
-    const nlohmann::json entry = nlohmann::json::parse(line, nullptr, false);
+    const nlohmann::json entry = parse_json(line);
     const bool whole = entry.is_object() && entry.contains("step") && entry["step"].is_number_unsigned();
-    if (!whole || entry["step"].get<uint64_t>() >= first) continue;
+    if (!whole || entry["step"].get<uint64_t>() >= first || comes_again(entry, incidents)) continue;
     kept.lines += line + "\n";
     if (entry.contains("elapsed") && entry["elapsed"].is_number()) kept.elapsed = entry["elapsed"].get<double>();
   }
@@ -45,21 +56,19 @@ Json to_json(const train::MemoryUse& memory) {
 // The shortest text that reads back the same; null when it is not finite, as JSON has no such number.
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
 
-bool skipped(const train::StepReport& report) { return !report.finite || report.trouble != train::Trouble::kNone; }
-
 }  // namespace
 
 Metrics::Metrics(std::filesystem::path file, uint64_t interval) : path_(std::move(file)), interval_(interval) {}
 
 void Metrics::on_start(const train::RunStart& start) {
-  elapsed_ = open_before(start.first_step);
+  elapsed_ = open_before(start.first_step, start.incidents);
   last_step_ = start.steps;
   for (const std::string& text : std::exchange(early_, {})) write_warning(text);
 }
 
-double Metrics::open_before(uint64_t first) {
+double Metrics::open_before(uint64_t first, uint64_t incidents) {
   file_.close();
-  const Kept kept = lines_before(path_, first);
+  const Kept kept = lines_before(path_, first, incidents);
   write_file(path_, kept.lines);
   file_.open(path_, std::ios::app);
   if (!file_) throw Error("[metrics] {}: cannot be written", path_.string());
@@ -73,7 +82,7 @@ void Metrics::on_step(const train::StepReport& report) {
   elapsed_ += report.seconds;
   unlogged_ = report;
   const bool due = report.step == last_step_ || (interval_ > 0 && report.step % interval_ == 0);
-  if (due || skipped(report)) write_step(report);
+  if (due || report.skipped()) write_step(report);
 }
 
 void Metrics::write_step(const train::StepReport& report) {
@@ -83,7 +92,7 @@ void Metrics::write_step(const train::StepReport& report) {
                 {"gradient_norm", report.gradient_norm},
                 {"tokens_per_s", static_cast<double>(report.tokens) / report.seconds},
                 {"elapsed", elapsed_}};
-  if (skipped(report)) entry["skipped"] = true;
+  if (report.skipped()) entry["skipped"] = true;
   if (report.memory) entry["memory"] = to_json(*report.memory);
   write_line(entry.dump());
   unlogged_.reset();
@@ -91,6 +100,7 @@ void Metrics::write_step(const train::StepReport& report) {
 
 // Some hundred numbers: made by a JSON library they cost a step of the preset tiny about 1 %.
 void Metrics::on_health(const train::HealthReport& report) {
+  step_ = report.step;  // warnings about it follow before on_step()
   std::string line = fmt::format("{{\"step\":{},\"health\":{{", report.step);
   for (const train::TensorHealth& tensor : report.tensors) {
     fmt::format_to(std::back_inserter(line),
@@ -103,10 +113,11 @@ void Metrics::on_health(const train::HealthReport& report) {
 
 // Under the step that the run goes on after, so that the line stays when that step is the last one kept.
 void Metrics::on_incident(const train::IncidentReport& report) {
-  if (report.action == train::Policy::kRollback) open_before(report.goes_on_after + 1);
+  if (report.action == train::Policy::kRollback) open_before(report.goes_on_after + 1, report.number - 1);
   const Json entry = {{"step", report.goes_on_after},
                       {"incident",
                        {{"step", report.step},
+                        {"number", report.number},
                         {"text", report.text},
                         {"action", train::policy_name(report.action)},
                         {"folder", report.folder.filename().string()}}}};

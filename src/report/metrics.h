@@ -13,9 +13,9 @@
 namespace quern::report {
 
 // {"step":10,"loss":3.2,...} every `interval` steps, at skipped updates ("skipped":true) and at the last step;
-// {"step":100,"validation_loss":2.9}; {"step":100,"health":{"wte.weight":{...}}}; {"step":100,"warning":"..."}. A
-// resumed run drops the lines of steps that it does again, so that every step is there once. Error when the file cannot
-// be written.
+// {"step":100,"validation_loss":2.9}; {"step":100,"health":{"wte.weight":{...}}}; {"step":100,"warning":"..."};
+// {"step":100,"incident":{...}}. A resumed run drops the lines of steps that it does again, and of incidents that it
+// meets again, so that each is there once. Error when the file cannot be written.
 class Metrics : public train::Observer {
  public:
   Metrics(std::filesystem::path file, uint64_t interval);
@@ -29,8 +29,9 @@ class Metrics : public train::Observer {
   void on_warning(const std::string& text) override;
 
  private:
-  // Drops the lines of steps from `first` on, which are to be done again. Returns the time that the others took.
-  double open_before(uint64_t first);
+  // Drops the lines of steps from `first` on and of incidents after the first `incidents`, which are to come again.
+  // Returns the time that the others took.
+  double open_before(uint64_t first, uint64_t incidents);
   void write_step(const train::StepReport& report);
   void write_warning(const std::string& text);
   void write_line(const std::string& line);

@@ -99,7 +99,7 @@ void TensorBoard::on_start(const train::RunStart& start) {
 
 void TensorBoard::on_step(const train::StepReport& report) {
   const bool due = report.step == last_step_ || (interval_ > 0 && report.step % interval_ == 0);
-  if (!due && report.finite) return;
+  if (!due && !report.skipped()) return;
   ProtoMessage summary;
   add_scalar(summary, "loss/train", report.loss);
   add_scalar(summary, "optimizer/rate", report.rate);

@@ -3,6 +3,7 @@
 
 import json
 import pathlib
+import shutil
 
 from program import ProgramTest, main, quern
 from tensorboard_test import events
@@ -61,6 +62,35 @@ class IncidentTest(ProgramTest):
         (incident,) = json.loads(self.works("report", "--run", run, "--json"))["incidents"]
         self.assertEqual((incident["step"], incident["action"], incident["goes_on_after"], incident["folder"]),
                          (202, "rollback", 200, "step-00000202"))
+
+    def test_a_kill_after_a_rollback_leaves_no_second_incident(self):
+        """Killed before its next checkpoint, the run starts from the one it went back to and meets the incident again."""
+        run = self.path("run")
+        settings = ("--set", "diagnostics.policy=rollback", "--set", "log.interval=1")
+        self.works("train", self.text, *SETTINGS, *settings, "--run", run)
+
+        def steady(lines):
+            moving = ("tokens_per_s", "elapsed", "memory")
+            return [{name: value for name, value in line.items() if name not in moving} for line in lines]
+
+        uninterrupted, weights = steady(self.metrics("run")), self.hash("run")
+        for _ in range(2):
+            lines = (self.folder / "run" / "metrics.jsonl").read_text().splitlines(keepends=True)
+            (at,) = [i for i, line in enumerate(lines) if "incident" in line]
+            (self.folder / "run" / "metrics.jsonl").write_text("".join(lines[:at + 3]))
+            shutil.rmtree(self.folder / "run" / "checkpoints" / "step-00000210")
+            self.works("train", "--run", run, "--resume")
+            self.assertEqual(steady(self.metrics("run")), uninterrupted)
+            self.assertEqual(self.hash("run"), weights)
+
+    def test_a_skipped_step_is_in_tensorboard(self):
+        run = self.path("run")
+        self.works("train", self.text, *SETTINGS, "--set", "diagnostics.policy=skip", "--set", "log.interval=100", "--set",
+                   "log.tensorboard=true", "--run", run)
+        (file,) = (self.folder / "run" / "tensorboard").iterdir()
+        steps = [step for step, _, values in events(file) if "loss/train" in values]
+        self.assertEqual(steps, [100, 200, 202, 210])
+        self.assertEqual([line["step"] for line in self.metrics("run") if "loss" in line], steps)
 
     def test_tensorboard_forgets_what_a_rollback_takes_back(self):
         run = self.path("run")

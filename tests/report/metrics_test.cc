@@ -142,6 +142,62 @@ TEST_F(MetricsTest, ASkippedUpdateIsLoggedAtAnyStep) {
   EXPECT_TRUE(found[0]["gradient_norm"].is_null());  // JSON has no infinity
 }
 
+// Its warnings follow it, before the step is over: a run that is resumed before that step meets them again.
+TEST_F(MetricsTest, WarningsAboutHealthStandAtItsStep) {
+  for (int kill = 0; kill < 3; ++kill) {
+    Metrics metrics(file_, 1);
+    metrics.on_start({.first_step = 6, .steps = 20, .floor = {}});
+    metrics.on_health({.step = 6, .norm = 1, .tensors = {}});
+    metrics.on_warning("step 6: a dead layer");
+  }
+  ASSERT_EQ(lines().size(), 2u);
+  EXPECT_EQ(lines()[1], Json::parse(R"({"step":6,"warning":"step 6: a dead layer"})"));
+}
+
+// A run that went back to step 40 and was killed before its next checkpoint starts from step 40 again, as if the
+// incident had not been, and meets it again: each kill left one more line about it.
+TEST_F(MetricsTest, AnIncidentThatComesAgainIsThereOnce) {
+  const train::IncidentReport earlier{.step = 23, .number = 1, .action = train::Policy::kSkip, .goes_on_after = 23};
+  const train::IncidentReport incident{
+      .step = 42, .number = 2, .action = train::Policy::kRollback, .goes_on_after = 40};
+  const auto told = [this] {
+    std::vector<uint64_t> numbers;
+    for (const Json& line : lines()) {
+      if (line.contains("incident")) numbers.push_back(line["incident"]["number"].get<uint64_t>());
+    }
+    return numbers;
+  };
+  {
+    Metrics metrics(file_, 1);
+    metrics.on_start({.first_step = 1, .steps = kSteps, .floor = {}});
+    metrics.on_incident(earlier);
+  }
+  for (int kill = 0; kill < 3; ++kill) {
+    Metrics metrics(file_, 1);
+    metrics.on_start({.first_step = 41, .steps = kSteps, .incidents = 1, .floor = {}});
+    EXPECT_EQ(told(), (std::vector<uint64_t>{1})) << "after " << kill << " kills";
+    metrics.on_step(step(41));
+    metrics.on_incident(incident);
+    EXPECT_EQ(told(), (std::vector<uint64_t>{1, 2}));
+  }
+  // A checkpoint from after it knows it, though it may be of an earlier step.
+  Metrics metrics(file_, 1);
+  metrics.on_start({.first_step = 42, .steps = kSteps, .incidents = 2, .floor = {}});
+  EXPECT_EQ(told(), (std::vector<uint64_t>{1, 2}));
+}
+
+// A run that stopped at an incident and goes on does that step again.
+TEST_F(MetricsTest, AnIncidentThatStoppedTheRunMakesWayForTheNextAttempt) {
+  for (const train::Policy policy : {train::Policy::kStop, train::Policy::kStop, train::Policy::kSkip}) {
+    Metrics metrics(file_, 1);
+    metrics.on_start({.first_step = 42, .steps = kSteps, .floor = {}});
+    const bool skips = policy == train::Policy::kSkip;
+    metrics.on_incident({.step = 42, .number = 1, .action = policy, .goes_on_after = skips ? 42u : 41u});
+    ASSERT_EQ(lines().size(), 1u);
+  }
+  EXPECT_EQ(lines()[0]["incident"]["action"], "skip");
+}
+
 TEST_F(MetricsTest, EveryLineIsThereAtOnce) {
   Metrics metrics(file_, 1);
   metrics.on_start({.first_step = 1, .steps = 20, .floor = {}});
