@@ -10,6 +10,7 @@
 #include "benchmarks/train_run.h"
 #include "core/process_memory.h"
 #include "core/team.h"
+#include "report/utilisation.h"
 
 namespace quern::bench {
 namespace {
@@ -167,8 +168,8 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
   const std::string name = name_of(workload, config);
   const double work = tokens_of(config, steps);
   const double per_token = training_flops_per_token(ours.model.config(), config.model.context);
-  const double peak = std::max(context.machine().fma_peak_gflops,
-                               measure_machine(threads, true).fma_peak_gflops);  // turbo comes and goes
+  const double peak = std::max(context.machine().fma_peak_gflops, quick_fma_peak_gflops(threads));  // turbo varies
+  report::Utilisation utilisation(peak, [threads] { return quick_fma_peak_gflops(threads); });
   const double total = best_ours.times.total;
   TrainFigures figures{.preset = workload.preset,
                        .threads = threads,
@@ -185,11 +186,13 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
                        .planned_bytes = ours.plan.memory.total(),
                        .activation_bytes = ours.plan.memory.worker.activations,
                        .working_bytes = ours.plan.memory.worker.working};
-  figures.mfu = figures.gflops / peak;
+  figures.mfu = utilisation.share(figures.gflops);
+  figures.fma_peak_gflops = utilisation.peak_gflops();
   if (best_ours.locks) figures.locks_per_step = static_cast<double>(*best_ours.locks) / static_cast<double>(steps);
   if (best_ours.locks.value_or(0) > 0) context.wrong_answer(name, "a step took a lock or waited at a barrier");
-  context.add(name + "/mfu", figures.gflops, "GFLOPS", "FMA peak", peak,
-              workload.as_preset() && !workload.saves_memory() ? std::optional(bars.mfu) : std::nullopt);
+  const bool judged = figures.mfu && workload.as_preset() && !workload.saves_memory();
+  context.add(name + "/mfu", figures.gflops, "GFLOPS", "FMA peak", figures.fma_peak_gflops,
+              judged ? std::optional(bars.mfu) : std::nullopt);
   context.add(name + "/utilisation", figures.utilisation, "busy", "step time", 1.0, kUtilisationBar);
   return figures;
 }

@@ -28,8 +28,8 @@ Json to_json(const bench::TrainFigures& figures) {
           {"teams", figures.teams},
           {"tokens_per_s", figures.tokens_per_s},
           {"gflops", figures.gflops},
-          {"fma_peak_gflops", figures.gflops / figures.mfu},
-          {"mfu", figures.mfu},
+          {"fma_peak_gflops", figures.fma_peak_gflops},
+          {"mfu", figures.mfu ? Json(*figures.mfu) : Json(nullptr)},
           {"utilisation", figures.utilisation},
           {"ticket_wait", figures.ticket_wait},
           {"team_wait", figures.team_wait},
@@ -43,8 +43,9 @@ Json to_json(const bench::TrainFigures& figures) {
 }
 
 void print_figures(const bench::TrainFigures& f) {
-  fmt::print("{}: {:.0f} tokens/s, {:.1f} GFLOPS, MFU {:.1f} %, peak memory {}, planned {}\n", f.preset, f.tokens_per_s,
-             f.gflops, 100 * f.mfu, rounded_bytes(f.peak_rss_bytes), rounded_bytes(f.planned_bytes));
+  fmt::print("{}: {:.0f} tokens/s, {:.1f} GFLOPS, MFU {}, peak memory {}, planned {}\n", f.preset, f.tokens_per_s,
+             f.gflops, f.mfu ? fmt::format("{:.1f} %", 100 * *f.mfu) : "unknown (machine busy)",
+             rounded_bytes(f.peak_rss_bytes), rounded_bytes(f.planned_bytes));
   fmt::print(
       "{} threads in {} teams: busy {:.1f} %, waiting for turns {:.2f} %, for their team {:.2f} %, for work "
       "{:.2f} %; a step takes {} locks and sleeps {:.1f} times\n",

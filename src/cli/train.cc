@@ -97,6 +97,7 @@ int run_train(const Options& options) {
                            .terminal = isatty(STDOUT_FILENO) != 0,
                            .interval = std::max<uint64_t>(1, config.log.interval),
                            .peak_gflops = peak,
+                           .measure_peak = [threads] { return bench::quick_fma_peak_gflops(threads); },
                            .config = &config});
   report::RunFiles files(folder.path(), config);
   report::Profiler profiler({.table = options.profile, .trace = options.trace});

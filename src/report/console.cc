@@ -31,7 +31,7 @@ void Console::on_preparing(std::string_view what, uint64_t done, uint64_t total)
 
 void Console::on_start(const train::RunStart& start) {
   start_ = start;
-  limiter_ = Limiter(start.flops_per_token, options_.peak_gflops);
+  limiter_ = Limiter(start.flops_per_token, utilisation_.peak_gflops());
   if (open_line_) fmt::print(options_.out, "\r\033[K");
   open_line_ = false;
   fmt::print(options_.out, "{} parameters; {}{} tokens to learn from, {} held out, vocabulary {}\n", start.parameters,
@@ -45,14 +45,20 @@ void Console::on_start(const train::RunStart& start) {
   std::fflush(options_.out);
 }
 
-std::string Console::line(const train::StepReport& report) const {
+// Empty without a peak. A share that cannot be is not shown: the peak is not known then.
+std::string Console::mfu_text(double tokens_per_s) {
+  const std::optional<double> share = utilisation_.share(tokens_per_s * start_.flops_per_token * 1e-9);
+  limiter_.set_peak(utilisation_.peak_gflops());
+  if (share) return fmt::format("  MFU {:.0f} %", 100 * *share);
+  return utilisation_.peak_gflops() > 0 ? "  MFU unknown (machine busy)" : "";
+}
+
+std::string Console::line(const train::StepReport& report) {
   const double rate = tokens_ / seconds_;
   std::string text = fmt::format("step {}/{}  loss {:.3f}", report.step, start_.steps, report.loss);
   if (validation_loss_) text += fmt::format("  validation {:.3f}", *validation_loss_);
   text += fmt::format("  {:.0f} tokens/s", rate);
-  if (options_.peak_gflops > 0) {
-    text += fmt::format("  MFU {:.0f} %", 100 * rate * start_.flops_per_token * 1e-9 / options_.peak_gflops);
-  }
+  text += mfu_text(rate);
   if (!limiter_.name().empty()) text += fmt::format("  limit: {}", limiter_.name());
   const double left = static_cast<double>(start_.steps - report.step) * static_cast<double>(report.tokens) / rate;
   return text + fmt::format("  {} left", duration(left));

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "report/limiter.h"
+#include "report/utilisation.h"
 #include "train/config.h"
 #include "train/observer.h"
 
@@ -16,14 +18,16 @@ namespace quern::report {
 struct ConsoleOptions {
   std::FILE* out = stdout;
   bool terminal = false;
-  uint64_t interval = 10;                    // steps between plain lines
-  double peak_gflops = 0;                    // of the threads that train, for MFU; 0 when not measured
-  const train::RunConfig* config = nullptr;  // of the run, to tell about its plan; null: nothing is told
+  uint64_t interval = 10;                     // steps between plain lines
+  double peak_gflops = 0;                     // of the threads that train, for MFU; 0 when not measured
+  std::function<double()> measure_peak = {};  // the same once more, for a machine that was busy the first time
+  const train::RunConfig* config = nullptr;   // of the run, to tell about its plan; null: nothing is told
 };
 
 class Console : public train::Observer {
  public:
-  explicit Console(const ConsoleOptions& options) : options_(options) {}
+  explicit Console(const ConsoleOptions& options)
+      : options_(options), utilisation_(options.peak_gflops, options.measure_peak) {}
 
   void on_preparing(std::string_view what, uint64_t done, uint64_t total) override;
   void on_start(const train::RunStart& start) override;
@@ -37,11 +41,13 @@ class Console : public train::Observer {
   void finish();
 
  private:
-  std::string line(const train::StepReport& report) const;
+  std::string line(const train::StepReport& report);
+  std::string mfu_text(double tokens_per_s);
 
   ConsoleOptions options_;
   train::RunStart start_;
   Limiter limiter_{0, 0};
+  Utilisation utilisation_;
   std::optional<double> validation_loss_;
   double tokens_ = 0, seconds_ = 0;  // of the steps so far, older ones counting less
   double shown_ = -1;                // when the line was last written, in seconds of training

@@ -26,6 +26,9 @@ class Limiter {
   Limiter(double flops_per_token, double peak_gflops)
       : flops_per_token_(flops_per_token), peak_flops_(peak_gflops * 1e9) {}
 
+  // Once a better one is known.
+  void set_peak(double peak_gflops) { peak_flops_ = peak_gflops * 1e9; }
+
   void add(const train::StepReport& report);
   // Empty before the first step, and for compute or memory without a peak.
   std::string_view name() const;

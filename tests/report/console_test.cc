@@ -117,6 +117,34 @@ TEST_F(ConsoleTest, ALineHasLossSpeedShareOfThePeakAndTimeLeft) {
   EXPECT_TRUE(has(printed(), "loss 2.500  validation 2.250  50000 tokens/s"));
 }
 
+// The machine was busy while the peak was measured, and is free now; or it is still busy.
+TEST_F(ConsoleTest, AShareThatCannotBeIsMeasuredAgainOrNotShown) {
+  ConsoleOptions wrong = options(false);
+  wrong.interval = 1;
+  wrong.peak_gflops = 40;
+  wrong.measure_peak = [] { return 100.0; };
+  Console console(wrong);
+  console.on_start(run_of(3601));
+  printed();
+  console.on_step(step(1, 0.02));
+  EXPECT_EQ(printed(), "step 1/3601  loss 2.500  50000 tokens/s  MFU 50 %  limit: compute  1m12s left\n");
+  wrong.measure_peak = [] { return 44.0; };
+  Console busy(wrong);
+  busy.on_start(run_of(3601));
+  printed();
+  busy.on_step(step(1, 0.02));
+  const std::string text = printed();
+  EXPECT_TRUE(has(text, "50000 tokens/s  MFU unknown (machine busy)")) << text;
+  EXPECT_FALSE(has(text, "%")) << text;
+}
+
+// A warning may name a file of others.
+TEST_F(ConsoleTest, WarningsAreShownWithoutControlCharacters) {
+  Console console(options(false));
+  console.on_warning("passed over a\x1b[2Jb\nc");
+  EXPECT_EQ(printed(), "warning: passed over a\\x1b[2Jb c\n");
+}
+
 TEST_F(ConsoleTest, LongTimesAreInHours) {
   Console console({.out = options(false).out, .terminal = false, .interval = 1, .peak_gflops = 0});
   console.on_start(run_of(3661));

@@ -1,0 +1,47 @@
+#include "report/utilisation.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace quern::report {
+namespace {
+
+TEST(Utilisation, IsTheShareOfThePeak) {
+  Utilisation utilisation(100, [] { return 1000.0; });
+  EXPECT_EQ(utilisation.share(50), 0.5);
+  EXPECT_EQ(utilisation.share(96), 0.96);
+  EXPECT_EQ(utilisation.peak_gflops(), 100) << "nothing was wrong with the first peak";
+}
+
+// A run printed "MFU 98 %", and another 113 %: other programs had had the cores while the peak was measured.
+TEST(Utilisation, MeasuresAgainWhereStepsBeatThePeak) {
+  int looks = 0;
+  Utilisation utilisation(60, [&] { return ++looks < 3 ? 50.0 : 100.0; });
+  EXPECT_EQ(utilisation.share(68), 0.68);
+  EXPECT_EQ(looks, 3);
+  EXPECT_EQ(utilisation.peak_gflops(), 100);
+  EXPECT_EQ(utilisation.share(70), 0.70);
+  EXPECT_EQ(looks, 3);
+}
+
+TEST(Utilisation, AShareThatCannotBeIsNone) {
+  int looks = 0;
+  Utilisation utilisation(60, [&] {
+    ++looks;
+    return 65.0;
+  });
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(utilisation.share(68), std::nullopt);
+  EXPECT_EQ(looks, Utilisation::kMaxLooks);
+  EXPECT_EQ(utilisation.share(52), 52.0 / 65);
+  EXPECT_EQ(Utilisation(60).share(68), std::nullopt);
+}
+
+TEST(Utilisation, WithoutAPeakThereIsNone) {
+  Utilisation utilisation(0, [] { return 100.0; });
+  EXPECT_EQ(utilisation.share(1), std::nullopt);
+  EXPECT_EQ(utilisation.peak_gflops(), 0);
+}
+
+}  // namespace
+}  // namespace quern::report
