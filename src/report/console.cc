@@ -69,6 +69,9 @@ void Console::on_step(const train::StepReport& report) {
   seconds_ = kForgetting * seconds_ + report.seconds;
   elapsed_ += report.seconds;
   limiter_.add(report);
+  if (!report.finite && report.trouble == train::Trouble::kNone) {
+    on_warning(fmt::format("step {}: the gradient is not finite; its update was skipped", report.step));
+  }
   if (options_.terminal) {
     if (elapsed_ - shown_ < kRefresh && report.step != start_.steps) return;
     shown_ = elapsed_;

@@ -36,6 +36,24 @@ class Data(program.ProgramTest):
         self.refuses(text, says=["short.txt: held-out text: expected at least 33 tokens", "found 20"])
         self.train("all", text, "--steps", "1", "--set", "data.validation_fraction=0")
 
+    def test_nesting_is_limited(self):
+        """To print what was found instead must not overflow the stack."""
+        deep = "[" * 200_000 + "]" * 200_000
+        config = self.write("deep.toml", f"[train]\nsteps = {deep}\n")
+        self.refuses("--config", config, says=["deep.toml"])
+        self.write("shards/a.bin", struct.pack("<100H", *range(100)))
+        self.write("shards/tokenizer.json", '{"model":{"type":' + deep + "}}")
+        self.refuses(self.path("shards"), says=["tokenizer.json: expected JSON that is nested at most 64 deep"])
+        line = '{"text":"A line of text, and then some more of it. ","more":' + deep + "}\n"
+        self.train("run", self.write("deep.jsonl", line * 9), "--steps", "1", "--tokenizer", "byte")
+
+    def test_messages_hold_no_escape_codes(self):
+        for name in ("a\x1b[31m.txt", "a\u009b31m.txt", "a\u202etxt.exe"):
+            error = self.fails("train", *SMALL, self.path(name), "--steps", "3", "--run", self.path("run"),
+                               says=["expected a file or folder, found nothing"]).stderr
+            self.assertNotRegex(error, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+            self.assertIn(".txt" if name.endswith(".txt") else "txt.exe", error)
+
     def test_vocabulary_smaller_than_the_tokenizers(self):
         self.refuses("--set", "model.vocabulary=20", says=["model.vocabulary: expected at least 53", "found 20"])
         self.refuses("--tokenizer", "bpe", "--set", "model.vocabulary=300",

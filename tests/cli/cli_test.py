@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import unittest
 
 QUERN = os.environ["QUERN"]
@@ -108,6 +109,20 @@ class Info(unittest.TestCase):
     def test_more_threads_than_cores(self):
         run = quern("info", "--quick", "--json", "--threads", "64")
         self.assertEqual(json.loads(run.stdout)["machine"]["threads"], 64)
+
+    @unittest.skipIf(len(os.sched_getaffinity(0)) < 2, "needs two cores")
+    def test_the_peak_of_a_busy_machine(self):
+        """By wall time two threads looked like one: on a busy machine they hardly run side by side for a millisecond."""
+        spin = [sys.executable, "-c", "while True: pass"]
+        others = [subprocess.Popen(spin) for _ in range(3 * len(os.sched_getaffinity(0)))]
+        try:
+            run = quern("info", "--quick", "--json", "--threads", "2")
+        finally:
+            for other in others:
+                other.kill()
+                other.wait()
+        machine = json.loads(run.stdout)["machine"]
+        self.assertGreater(machine["fma_peak_gflops"], 1.4 * machine["fma_peak_one_gflops"])
 
 
 class Bench(unittest.TestCase):

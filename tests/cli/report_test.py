@@ -52,8 +52,9 @@ class Report(program.ProgramTest):
             file.write('{"step":9,"incident":{"step":9,"text":"\\u009b31m","action":"\\u001b[31m","folder":"\\u0000"}}\n')
             file.write('{"step":9,"loss":' + deep + '}\n{"step":9,"memory":' + deep + '}\n' + deep + "\n")
         for arguments in ((), ("--csv",), ("--json",)):
-            text = self.report("run", *arguments)
-            self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+            run = program.quern("report", "--run", self.path("run"), *arguments)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertNotRegex(run.stdout + run.stderr, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
         self.assertIn("\\x1b]0;title", self.report("run"))
 
     def test_csv(self):
