@@ -12,7 +12,7 @@ namespace quern::train {
 namespace {
 
 constexpr uint64_t kMany = 1'000'000'000;  // steps and sequences are counted in 32 bits by the random streams
-constexpr uint64_t kMaxSeed = INT64_MAX;
+constexpr uint64_t kMaxSeed = UINT64_MAX;
 
 constexpr std::array<std::string_view, 3> kSchedules = {"cosine", "linear", "constant"};
 constexpr std::array<std::string_view, 3> kTokenizers = {"byte", "char", "bpe"};
@@ -93,7 +93,8 @@ std::vector<Field> make_fields() {
       {"train", "batch", "Sequences of a round.", whole<kTrain, &C::Train::batch>(1, 1'000'000)},
       {"train", "accumulation", "Rounds of an update: k rounds of n sequences give the same bits as one of k x n.",
        whole<kTrain, &C::Train::accumulation>(1, 1'000'000)},
-      {"train", "seed", "Everything random follows from it.", whole<kTrain, &C::Train::seed>(0, kMaxSeed)},
+      {"train", "seed", "Everything random follows from it. From 2^63 on in quotation marks.",
+       whole<kTrain, &C::Train::seed>(0, kMaxSeed)},
       {"train", "precision",
        "How matrices are stored for products, and activations for backward; fp16 scales the loss.",
        choice<kTrain, &C::Train::precision>(kPrecisions)},

@@ -17,7 +17,7 @@ namespace quern::train {
 struct WholeField {
   uint64_t& (*of)(RunConfig&);
   uint64_t least;
-  uint64_t most;  // at most 2^63 - 1, what TOML can say
+  uint64_t most;  // a value from 2^63 on, where TOML's integers end, is written as text: "9223372036854775808"
 };
 struct RealField {
   double& (*of)(RunConfig&);

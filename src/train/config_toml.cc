@@ -1,6 +1,9 @@
 // Config and TOML, both ways, by way of the table of fields.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -37,24 +40,39 @@ std::string found_text(const toml::node& node) {
   return node.is_table() ? "a table" : "a date or time";
 }
 
+constexpr uint64_t kLargestInteger = INT64_MAX;  // of TOML
+
+// The number that these digits are, if it is one that TOML's integers cannot say.
+std::optional<uint64_t> large_number(std::string_view digits) {
+  uint64_t value = 0;
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (code != std::errc() || end != digits.data() + digits.size() || value <= kLargestInteger) return std::nullopt;
+  return value;
+}
+
+std::optional<uint64_t> whole_value(const toml::node& node) {
+  if (const auto* text = node.as_string()) return large_number(text->get());
+  const auto* value = node.as_integer();
+  if (value == nullptr || value->get() < 0) return std::nullopt;
+  return static_cast<uint64_t>(value->get());
+}
+
 // Sets one field from a node, or says what was expected.
 class Setter {
  public:
   Setter(RunConfig& config, const toml::node& node) : config_(config), node_(node) {}
 
   bool operator()(const WholeField& field) const {
-    const auto* value = node_.as_integer();
-    if (value == nullptr || value->get() < 0) return false;
-    const auto whole = static_cast<uint64_t>(value->get());
-    if (whole < field.least || whole > field.most) return false;
-    field.of(config_) = whole;
+    const std::optional<uint64_t> whole = whole_value(node_);
+    if (!whole || *whole < field.least || *whole > field.most) return false;
+    field.of(config_) = *whole;
     return true;
   }
   bool operator()(const RealField& field) const {
     if (!node_.is_number()) return false;
-    const double real = *node_.value<double>();
-    if (!(real >= field.least && real <= field.most)) return false;  // NaN is not in any range
-    field.of(config_) = real == 0.0 ? 0.0 : real;                    // one zero, so that equal configs print equal
+    const std::optional<double> real = node_.value<double>();  // none for an integer that no double is equal to
+    if (!real || !(*real >= field.least && *real <= field.most)) return false;  // NaN is not in any range
+    field.of(config_) = *real == 0.0 ? 0.0 : *real;  // one zero, so that equal configs print equal
     return true;
   }
   bool operator()(const FlagField& field) const {
@@ -175,7 +193,9 @@ toml::table parse_toml(std::string_view text, const Source& source) {
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
-    throw Error("[config] {}: {}", source.at(error.source().begin), in_quotes(error.description(), 300));
+    const bool large = error.description().find("not representable in 64 bits") != std::string_view::npos;
+    throw Error("[config] {}: {}{}", source.at(error.source().begin), in_quotes(error.description(), 300),
+                large ? "; write a seed from 2^63 on in quotation marks" : "");
   } catch (const TomlAssumptionFailed&) {
     throw Error("[config] {}: expected TOML, found something else", source.name);
   }
@@ -201,7 +221,10 @@ std::string escape(std::string_view text) {
 struct Printer {
   RunConfig& config;
 
-  std::string operator()(const WholeField& field) const { return std::to_string(field.of(config)); }
+  std::string operator()(const WholeField& field) const {
+    const uint64_t value = field.of(config);
+    return value > kLargestInteger ? escape(std::to_string(value)) : std::to_string(value);
+  }
   std::string operator()(const RealField& field) const {
     std::string text = fmt::format("{}", field.of(config));
     if (text.find_first_of(".en") == std::string::npos) text += ".0";
@@ -236,6 +259,7 @@ std::string as_toml_value(const Field& field, std::string_view value) {
   }
   if (std::holds_alternative<ListField>(field.kind) && !value.starts_with('['))
     return fmt::format("[{}]", escape(value));
+  if (std::holds_alternative<WholeField>(field.kind) && large_number(value)) return escape(value);
   return std::string(value);
 }
 

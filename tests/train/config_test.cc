@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "core/error.h"
@@ -35,6 +36,11 @@ std::string set_message(std::string_view setting) {
   });
 }
 
+const Field& seed_field() {
+  const auto all = fields();
+  return *std::find_if(all.begin(), all.end(), [](const Field& field) { return field.path() == "train.seed"; });
+}
+
 #define EXPECT_HAS(part, message) EXPECT_PRED2(contains, message, part)
 
 // Values over the whole range of every field, the ends included.
@@ -42,7 +48,8 @@ RunConfig random_config(std::mt19937_64& random) {
   RunConfig config;
   for (const Field& field : fields()) {
     if (const auto* whole = std::get_if<WholeField>(&field.kind)) {
-      const uint64_t any = whole->least + random() % (whole->most - whole->least + 1);
+      const uint64_t values = whole->most - whole->least + 1;  // 0: all 2^64
+      const uint64_t any = whole->least + (values == 0 ? random() : random() % values);
       whole->of(config) = random() % 4 == 0 ? whole->least : random() % 3 == 0 ? whole->most : any;
     } else if (const auto* real = std::get_if<RealField>(&field.kind)) {
       const double share = static_cast<double>(random() >> 11) * 0x1p-53;
@@ -144,6 +151,38 @@ TEST(RunConfig, ErrorsNamePlaceExpectedAndFound) {
   EXPECT_HAS("run.toml:3:", toml_message("[model]\nlayers = 4\nlayers = 5"));
   EXPECT_HAS("run.toml:1:", toml_message("[model"));
   EXPECT_HAS("run.toml:1: expected at most 1000 dots", toml_message("a" + std::string(100'000, '.') + "b = 1"));
+}
+
+// TOML's integers end at 2^63 - 1, and seeds do not: drawn from 64 bits, every second one is above.
+TEST(RunConfig, EverySeedRoundTrips) {
+  constexpr uint64_t kEnd = uint64_t{1} << 63;
+  for (const uint64_t seed : {uint64_t{0}, kEnd - 1, kEnd, kEnd + 1, UINT64_MAX}) {
+    RunConfig config, set, valued;
+    config.train.seed = seed;
+    EXPECT_EQ(parsed(to_toml(config)), config);
+    apply_setting(set, "train.seed=" + std::to_string(seed));
+    EXPECT_EQ(set, config);
+    apply_setting(set, "train.seed=" + value_text(seed_field(), config));
+    EXPECT_EQ(set, config);
+    if (seed < kEnd) continue;
+    apply_value(valued, "train.seed", std::to_string(seed), "set");
+    EXPECT_EQ(valued, config);
+  }
+  EXPECT_HAS("write a seed from 2^63 on in quotation marks", toml_message("[train]\nseed = 18446744073709551615"));
+  constexpr const char* kRange = "train.seed: expected a whole number from 0 to 18446744073709551615, found ";
+  EXPECT_HAS(kRange + std::string("'18446744073709551616'"), set_message("train.seed=18446744073709551616"));
+  EXPECT_HAS(kRange + std::string("-1"), set_message("train.seed=-1"));
+  EXPECT_HAS(kRange + std::string("'7'"), toml_message("[train]\nseed = '7'"));
+  EXPECT_HAS(kRange + std::string("' 9223372036854775808'"), toml_message("[train]\nseed = ' 9223372036854775808'"));
+  EXPECT_HAS("train.batch: expected a whole number from 1 to 1000000, found '9223372036854775808'",
+             set_message("train.batch=9223372036854775808"));
+}
+
+// toml++ has no double for such an integer; the field took whatever lay in memory.
+TEST(RunConfig, AnIntegerThatNoDoubleIsEqualToIsRefused) {
+  EXPECT_HAS("optimizer.clip: expected a number from 0 to 1000000000, found 9007199254740993",
+             toml_message("[optimizer]\nclip = 9007199254740993"));
+  EXPECT_HAS("found 9223372036854775807", set_message("model.dropout=9223372036854775807"));
 }
 
 TEST(RunConfig, AnErrorChangesNothing) {
