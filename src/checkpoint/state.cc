@@ -44,9 +44,10 @@ class Fields {
     }
     return *found;
   }
-  uint64_t whole(const char* key) const {
+  uint64_t whole(const char* key, uint64_t most = UINT64_MAX) const {
     const Json& value = at(key);
     if (!value.is_number_unsigned()) fail(key, "a whole number from 0", value);
+    if (value.get<uint64_t>() > most) fail(key, fmt::format("at most {}", most), value);
     return value.get<uint64_t>();
   }
   double real(const char* key) const {
@@ -110,7 +111,7 @@ void parse_diagnostics(const Json& json, const Fields& fields, State& state) {
   if (!json.contains("diagnostics")) return;
   const Fields diagnostics = fields.object("diagnostics"), losses = diagnostics.object("losses");
   state.incidents = diagnostics.whole("incidents");
-  state.left_out = diagnostics.whole("left_out");
+  state.left_out = diagnostics.whole("left_out", kMaxSteps);
   state.losses = {.count = losses.whole("count"), .mean = losses.real("mean"), .variance = losses.real("variance")};
 }
 
@@ -163,7 +164,7 @@ StateFile parse_state(std::string_view text, std::string_view name) {
   }
   const Fields data = fields.object("data");
   StateFile file;
-  file.state = {.step = fields.whole("step"),
+  file.state = {.step = fields.whole("step", kMaxSteps),
                 .tokens = fields.whole("tokens"),
                 .seed = random.whole("seed"),
                 .data_position = fields.whole("data_position"),

@@ -19,6 +19,9 @@ struct StreamPlace {
   bool operator==(const StreamPlace&) const = default;
 };
 
+// Of steps done and of steps left out: their sum, the step of the random numbers, has 32 bits.
+inline constexpr uint64_t kMaxSteps = INT32_MAX;
+
 // Together with the config and the tensors, all that the next step depends on. Random numbers are a function of the
 // seed and the step (core/philox.h), so these two are the state of the generator.
 struct State {

@@ -62,8 +62,9 @@ class Fields {
     if (!object_.contains(key)) throw Error("[incident] {}: {}: expected this field, found none", file_, key);
     return object_[key];
   }
-  uint64_t whole(const char* key) const {
+  uint64_t whole(const char* key, uint64_t most = UINT64_MAX) const {
     if (!at(key).is_number_unsigned()) fail(key, "a whole number from 0");
+    if (at(key).get<uint64_t>() > most) fail(key, fmt::format("at most {}", most));
     return at(key).get<uint64_t>();
   }
   std::string text(const char* key) const {
@@ -110,7 +111,9 @@ Incident parse_incident(const std::string& text, const fs::path& path, const che
   if (trouble == kTroubles.end()) fields.fail("trouble", "loss, gradient or spike");
   incident.trouble = static_cast<Trouble>(trouble - kTroubles.begin());
   incident.gradient_scale = state.loss_scale;
-  incident.before = {.steps = incident.step - 1, .left_out = fields.whole("left_out"), .updates = state.updates};
+  incident.before = {.steps = incident.step - 1,
+                     .left_out = fields.whole("left_out", checkpoint::kMaxSteps),
+                     .updates = state.updates};
   return incident;
 }
 

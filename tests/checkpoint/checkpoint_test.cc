@@ -205,6 +205,12 @@ TEST(State, FieldsAreChecked) {
   EXPECT_EQ(message_with("/tokens", 5), "no error");
   EXPECT_TRUE(contains(message_with("/version", 2), "expected version 1, found 2"));
   EXPECT_TRUE(contains(message_with("/step", -1), "step: expected a whole number from 0, found '-1'"));
+  // Used as numbers of 32 bits: 2^32 + 12 was step 12.
+  EXPECT_TRUE(contains(message_with("/step", (uint64_t{1} << 32) + 12), "step: expected at most 2147483647, found"));
+  EXPECT_TRUE(contains(message_with("/diagnostics/left_out", uint64_t{1} << 32),
+                       "diagnostics.left_out: expected at most 2147483647, found '4294967296'"));
+  EXPECT_EQ(message_with("/random/seed", UINT64_MAX), "no error");
+  EXPECT_TRUE(contains(message_with("/random/seed", 0x1p64), "random.seed: expected a whole number from 0"));
   EXPECT_TRUE(contains(message_with("/loss_scale", "x"), "loss_scale: expected a number"));
   EXPECT_TRUE(contains(message_with("/random", 1), "random.: expected an object"));
   EXPECT_TRUE(contains(message_with("/random/generator", "mt"), "expected philox4x32-10"));

@@ -341,6 +341,13 @@ TEST_F(IncidentTest, DamagedFilesAreNamed) {
   const fs::path folder = root_ / "run" / "incidents" / "step-00000202";
   const auto message = [](const fs::path& path) { return message_of([&] { load_incident(path); }); };
   ASSERT_EQ(message(folder), "no error");
+  {  // 2^32 steps left out were none
+    const std::string text = read_file(folder / "incident.json", 1 << 20), field = "\"left_out\": ";
+    const size_t at = text.find(field) + field.size();
+    write_file(folder / "incident.json", text.substr(0, at) + "4294967296" + text.substr(text.find(',', at)));
+    EXPECT_TRUE(has(message(folder), "left_out: expected at most 2147483647, found '4294967296'")) << message(folder);
+    write_file(folder / "incident.json", text);
+  }
   for (const char* name :
        {"incident.json", "batch.safetensors", "run.toml", "model.safetensors", "optimizer.safetensors", "state.json"}) {
     SCOPED_TRACE(name);
