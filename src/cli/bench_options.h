@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/whole_number.h"
 #include "train/config.h"
 
 namespace quern::cli {
@@ -21,7 +22,7 @@ void add_training_bench_options(CLI::App& command, Options& options) {
       ->capture_default_str();
   add_threads_option(command, options.threads);
   command.add_option("--rounds", options.workload.rounds, "Timed rounds of each kind")
-      ->check(CLI::Range(size_t{1}, size_t{1000}).description(""))
+      ->transform(whole_number(size_t{1}, size_t{1000}))
       ->type_name("N")
       ->capture_default_str();
   command.add_flag("--json", options.json, "Print one JSON object");

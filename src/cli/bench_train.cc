@@ -6,6 +6,7 @@
 #include "cli/bench_output.h"
 #include "cli/machine_json.h"
 #include "cli/progress.h"
+#include "cli/whole_number.h"
 #include "core/byte_size.h"
 #include "core/cpu_info.h"
 #include "train/config.h"
@@ -59,13 +60,15 @@ CLI::App* add_train_bench(CLI::App& bench, TrainBenchOptions& options) {
   CLI::App* train = bench.add_subcommand("train", "Whole training steps of a preset");
   add_training_bench_options(*train, options);
   train->add_option("--steps", options.workload.steps, "Steps of a timed round; 0: about a second's")
+      ->transform(whole_number<uint64_t>())
       ->type_name("N")
       ->capture_default_str();
   train->add_option("--batch", options.workload.batch, "Sequences of a step; 0: the preset's")
+      ->transform(whole_number<uint64_t>())
       ->type_name("N")
       ->capture_default_str();
   train->add_option("--context", options.workload.context, "Tokens of a sequence; 0: the preset's")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{100'000}).description(""))
+      ->transform(whole_number(uint64_t{0}, uint64_t{100'000}))
       ->type_name("N")
       ->capture_default_str();
   train->add_option("--set", options.workload.settings, "Another setting of the config; may be repeated")

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/warnings.h"
+#include "cli/whole_number.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "generate/generate.h"
@@ -61,6 +62,7 @@ Command add_generate(CLI::App& app) {
   generate->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
   generate->add_option("--prompt", options->prompt, "What the text starts with")->type_name("TEXT");
   generate->add_option("--tokens", options->generate.max_tokens, "How many tokens to add")
+      ->transform(whole_number<size_t>())
       ->type_name("N")
       ->capture_default_str();
   generate
@@ -69,12 +71,14 @@ Command add_generate(CLI::App& app) {
       ->type_name("X")
       ->capture_default_str();
   generate->add_option("--top-k", options->generate.sampling.top_k, "Only the k likeliest tokens; 0 for all")
+      ->transform(whole_number<int64_t>())
       ->type_name("K")
       ->capture_default_str();
   generate->add_option("--top-p", options->generate.sampling.top_p, "Only the likeliest tokens that make up this share")
       ->type_name("P")
       ->capture_default_str();
   generate->add_option("--seed", options->generate.sampling.seed, "Another seed, another text")
+      ->transform(whole_number<uint64_t>())
       ->type_name("N")
       ->capture_default_str();
   add_threads_option(*generate, options->threads);

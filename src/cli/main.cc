@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/version.h"
+#include "cli/whole_number.h"
 #include "core/cpu_info.h"
 #include "core/error.h"
 #include "kernels/target.h"
@@ -22,7 +23,7 @@ using train::kMostThreads;
 void add_threads_option(CLI::App& command, size_t& threads) {
   threads = std::min(cpu_info().usable_cores, kMostThreads);
   command.add_option("--threads", threads, fmt::format("Worker threads, 1 to {}", kMostThreads))
-      ->check(CLI::Range(size_t{1}, kMostThreads).description(""))
+      ->transform(whole_number(size_t{1}, kMostThreads))
       ->type_name("N")
       ->capture_default_str();
 }

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/whole_number.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data/token_shard_writer.h"
@@ -115,7 +116,7 @@ Command add_tokenize(CLI::App& app) {
       ->type_name("KIND")
       ->default_str("bpe");
   tokenize->add_option("--vocabulary", options->vocabulary, "Tokens that bpe learns, its 256 bytes included")
-      ->check(CLI::Range(uint64_t{256}, uint64_t{65536}).description(""))
+      ->transform(whole_number(uint64_t{256}, uint64_t{65536}))
       ->type_name("N")
       ->capture_default_str();
   tokenize->add_option("--text", options->text, "Print the tokens of this text")->type_name("TEXT");
