@@ -1,5 +1,4 @@
-#include <unistd.h>
-
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <string>
@@ -26,7 +25,8 @@ class ArraySource {
     for (const size_t extent : header_.shape) row_bytes_ *= extent;
     header_.shape.insert(header_.shape.begin(), reader.info().rows);
     stored_ = AlignedBuffer<std::byte>(checked_bytes(reader.most_rows(), parts_[part].row_bytes));
-    values_ = AlignedBuffer<std::byte>(checked_bytes(reader.most_rows(), row_bytes_));
+    piece_rows_ = std::clamp<size_t>(kPieceBytes / row_bytes_, 1, reader.most_rows());
+    values_ = AlignedBuffer<std::byte>(checked_bytes(piece_rows_, row_bytes_));
   }
   virtual ~ArraySource() = default;
 
@@ -34,23 +34,36 @@ class ArraySource {
   void write(FileWriter& file, ZipWriter& archive) {
     const std::string header = npy_header(header_);
     uint32_t crc = zip_crc(0, std::as_bytes(std::span(header)));
-    for_blocks([&](std::span<const std::byte> values) { crc = zip_crc(crc, values); });
+    for_pieces([&](std::span<const std::byte> values) { crc = zip_crc(crc, values); });
     archive.begin(name_ + ".npy", header.size() + reader_.info().rows * row_bytes_, crc);
     file.write(header);
-    for_blocks([&](std::span<const std::byte> values) { file.write(values); });
+    for_pieces([&](std::span<const std::byte> values) { file.write(values); });
   }
 
  protected:
-  virtual void convert(const BlockEntry& block, const std::byte* stored, std::byte* values) const = 0;
+  // Rows `first` to `first + rows` of a block: `stored` points to the first of these.
+  struct Rows {
+    const BlockEntry& block;
+    size_t first, count;
+  };
+  virtual void convert(const Rows& rows, const std::byte* stored, std::byte* values) const = 0;
   const SnapshotReader& reader_;
 
  private:
-  void for_blocks(const std::function<void(std::span<const std::byte>)>& body) {
+  // A block is small as it is stored, but not as values: a sparse row of 20 bytes may have megabytes of them.
+  static constexpr size_t kPieceBytes = size_t{1} << 20;
+
+  void for_pieces(const std::function<void(std::span<const std::byte>)>& body) {
+    const size_t stored_bytes = parts_[part_].row_bytes;
     for (size_t b = 0; b < reader_.blocks().size(); ++b) {
       const BlockEntry& block = reader_.blocks()[b];
-      reader_.unpack_part(b, part_, codec_, stored_.span().first(block.rows * parts_[part_].row_bytes));
-      convert(block, stored_.data(), values_.data());
-      body(values_.span().first(block.rows * row_bytes_));
+      reader_.unpack_part(b, part_, codec_, stored_.span().first(block.rows * stored_bytes));
+      for (size_t first = 0; first < block.rows; first += piece_rows_) {
+        const size_t count = std::min<size_t>(piece_rows_, block.rows - first);
+        convert({block, first, count}, stored_.data() + first * stored_bytes, values_.data());
+        body(values_.span().first(count * row_bytes_));
+      }
+      reader_.release_memory();
     }
   }
 
@@ -58,6 +71,7 @@ class ArraySource {
   size_t part_;
   NpyHeader header_;
   size_t row_bytes_ = 0;
+  size_t piece_rows_ = 0;  // converted at once
   std::vector<BlockPart> parts_;
   BlockCodec codec_;
   AlignedBuffer<std::byte> stored_, values_;
@@ -69,9 +83,9 @@ class ColumnSource final : public ArraySource {
       : ArraySource(reader, column.name, part, {column.dtype, column.shape}), column_(column) {}
 
  private:
-  void convert(const BlockEntry& block, const std::byte* stored, std::byte* values) const override {
+  void convert(const Rows& rows, const std::byte* stored, std::byte* values) const override {
     const size_t from = column_.stored_bytes(), to = column_.value_bytes();
-    for (size_t row = 0; row < block.rows; ++row) decode(column_, stored + row * from, values + row * to);
+    for (size_t row = 0; row < rows.count; ++row) decode(column_, stored + row * from, values + row * to);
   }
   const Column& column_;
 };
@@ -82,10 +96,10 @@ class IdSource final : public ArraySource {
       : ArraySource(reader, std::string(kIdsArray), part, {DType::kU64, {}}) {}
 
  private:
-  void convert(const BlockEntry& block, const std::byte* stored, std::byte* values) const override {
+  void convert(const Rows& rows, const std::byte* stored, std::byte* values) const override {
     const auto* gaps = reinterpret_cast<const uint32_t*>(stored);
     auto* ids = reinterpret_cast<uint64_t*>(values);
-    for (size_t row = 0; row < block.rows; ++row) ids[row] = block.first_id + row + gaps[row];
+    for (size_t row = 0; row < rows.count; ++row) ids[row] = rows.block.first_id + rows.first + row + gaps[row];
   }
 };
 
@@ -95,30 +109,24 @@ class PrioritySource final : public ArraySource {
       : ArraySource(reader, std::string(kPrioritiesArray), 0, {DType::kF32, {}}) {}
 
  private:
-  void convert(const BlockEntry& block, const std::byte* stored, std::byte* values) const override {
+  void convert(const Rows& rows, const std::byte* stored, std::byte* values) const override {
     const auto* weights = reinterpret_cast<const uint64_t*>(stored);
     auto* priorities = reinterpret_cast<float*>(values);
-    for (size_t row = 0; row < block.rows; ++row) {
+    for (size_t row = 0; row < rows.count; ++row) {
       priorities[row] = static_cast<float>(priority_of(weights[row], reader_.info().alpha));
     }
   }
 };
 
-// A snapshot for the time of an export. A killed export leaves it behind for the next one of that name to remove.
-class TemporarySnapshot {
- public:
-  explicit TemporarySnapshot(const std::filesystem::path& path) {
-    path_ = path;
-    path_.replace_filename(fmt::format("{}{}-{}.snapshot", kTemporaryPrefix, path.filename().native(), getpid()));
-  }
-  TemporarySnapshot(const TemporarySnapshot&) = delete;
-  TemporarySnapshot& operator=(const TemporarySnapshot&) = delete;
-  ~TemporarySnapshot() { unlink(path_.c_str()); }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+// A snapshot of the rows for the time of an export. It has a name, and a temporary folder beside the file around it,
+// only while it is saved: what is open stays readable without one. A kill in that time leaves the folder, which the
+// next export to the same file removes with all that is in it, as it does with the temporary file of the export.
+SnapshotReader take_snapshot(const ReplayBuffer& buffer, const std::filesystem::path& path,
+                             const SnapshotOptions& options) {
+  const AtomicDirectory folder(path);  // never committed
+  save_snapshot(buffer, folder.temporary() / "rows", options);
+  return SnapshotReader(folder.temporary() / "rows");
+}
 
 SnapshotResult write_npz(const SnapshotReader& reader, AtomicFile& file) {
   ZipWriter archive(file.writer());
@@ -148,9 +156,7 @@ SnapshotResult export_npz(const ReplayBuffer& buffer, const std::filesystem::pat
                           const SnapshotOptions& options) {
   check_names(buffer.schema(), path);
   remove_leftovers_of(path);
-  const TemporarySnapshot snapshot(path);
-  save_snapshot(buffer, snapshot.path(), options);
-  const SnapshotReader reader(snapshot.path());
+  const SnapshotReader reader = take_snapshot(buffer, path, options);
   AtomicFile file(path);
   return write_npz(reader, file);
 }

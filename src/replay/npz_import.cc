@@ -14,6 +14,7 @@
 #include "replay/npy.h"
 #include "replay/npz.h"
 #include "replay/npz_names.h"
+#include "replay/priority.h"
 #include "replay/zip.h"
 
 namespace quern::replay {
@@ -156,7 +157,7 @@ class Importer {
       } else {
         double wide = 0;
         std::memcpy(&wide, priorities_->values.data() + row * 8, 8);
-        floats_[row] = static_cast<float>(wide);
+        floats_[row] = priority_from(wide);
       }
     }
   }
@@ -185,15 +186,20 @@ SnapshotResult import_npz(ReplayBuffer& buffer, const std::filesystem::path& pat
     const size_t rows = check.next(left);
     check.check_values(rows);
     left -= rows;
+    MappedFile::release(file.bytes());
   }
   check.finish();
   Importer add(buffer, archive);
   const uint64_t skipped = add.rows() - std::min(add.rows(), buffer.capacity());
-  for (uint64_t left = skipped; left > 0;) left -= add.next(left);
+  for (uint64_t left = skipped; left > 0;) {
+    left -= add.next(left);
+    MappedFile::release(file.bytes());
+  }
   for (uint64_t left = add.rows() - skipped; left > 0;) {
     const size_t rows = add.next(left);
     add.add_to(buffer, rows);
     left -= rows;
+    MappedFile::release(file.bytes());
   }
   return {add.rows() - skipped, file.bytes().size(), skipped};
 }

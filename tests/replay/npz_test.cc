@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <random>
 #include <thread>
 
 #include "core/files.h"
+#include "core/process_memory.h"
 #include "replay/row_block.h"
 #include "replay/snapshot_file.h"
 #include "rows.h"
+#include "support/child_process.h"
 #include "support/message.h"
 #include "support/mutation.h"
 #include "support/temporary_folder.h"
@@ -198,6 +202,87 @@ save('text', __priorities__=np.zeros(5, np.int32))
   };
   for (const auto& [name, expected] : cases) EXPECT_TRUE(has(message(name), expected)) << name << ": " << message(name);
   EXPECT_EQ(buffer.ring().window().end, 0u);
+}
+
+// A killed export left the snapshot that it works from under a name that no later export looked for.
+TEST(Npz, WhatAKilledExportLeavesIsRemovedByTheNext) {
+  const test::TemporaryFolder folder;
+  auto buffer = small_buffer(3000);
+  test::add_rows(buffer, 0, 3000);
+  std::mt19937 random(7);
+  std::set<std::string> left;
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = test::start_child([&] {
+      for (;;) export_npz(buffer, folder.path() / "a.npz");
+      return 0;
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 20'000));
+    kill(child, SIGKILL);
+    ASSERT_EQ(test::wait_for(child), 128 + SIGKILL);
+    left.merge(test::names_in(folder.path()));
+  }
+  left.erase("a.npz");
+  EXPECT_GT(left.size(), 0u);  // some were killed in the middle
+  export_npz(buffer, folder.path() / "a.npz");
+  EXPECT_EQ(test::names_in(folder.path()), std::set<std::string>{"a.npz"});
+}
+
+// Bytes that body() occupies at most beyond those before it, in a process of its own.
+template <typename Body>
+uint64_t peak_of(Body body) {
+  constexpr size_t kUnit = size_t{1} << 20;
+  const int megabytes = test::run_in_child([&] {
+    forget_peak_resident_bytes();
+    const uint64_t before = resident_bytes();
+    body();
+    return static_cast<int>(std::min<uint64_t>(99, (peak_resident_bytes() - before) / kUnit));
+  });
+  return static_cast<uint64_t>(megabytes) * kUnit;
+}
+
+// Rows that are small as they are stored were all values at once: a sparse buffer of 0.8 MB took 3 GB. What is read
+// from the file does not stay in memory either.
+TEST(Npz, TakesLittleMemoryHoweverLargeTheValues) {
+  const test::TemporaryFolder folder;
+  constexpr size_t kElements = size_t{1} << 19, kRows = 48;  // 2 MiB a row, 96 MiB in all
+  const Schema schema({{"policy", DType::kF32, {kElements}, Encoding::kSparse, 3},
+                       {"planes", DType::kF32, {kElements / 8}, Encoding::kBits, 0}});
+  auto buffer = ReplayBuffer::create(schema, test::options_for(kRows));
+  std::vector<float> policy(kElements), planes(kElements / 8, 1.0f);
+  for (size_t row = 0; row < kRows; ++row) {
+    policy[row * 100] = static_cast<float>(row + 1);
+    const std::byte* const columns[] = {std::as_bytes(std::span(policy)).data(),
+                                        std::as_bytes(std::span(planes)).data()};
+    buffer.add(columns, 1);
+    policy[row * 100] = 0;
+  }
+  EXPECT_LT(peak_of([&] { export_npz(buffer, folder.path() / "a.npz"); }), uint64_t{24} << 20);
+  EXPECT_GT(std::filesystem::file_size(folder.path() / "a.npz"), kRows * kElements * 4);
+  EXPECT_LT(peak_of([&] {
+              auto back = ReplayBuffer::create(schema, test::options_for(kRows));
+              import_npz(back, folder.path() / "a.npz");
+            }),
+            uint64_t{24} << 20);
+}
+
+// As a float it would be 0, and its row never drawn; or infinite, which the message said was found.
+TEST(Npz, PrioritiesOutsideOfFloats) {
+  if (!numpy_is_there()) GTEST_SKIP() << "there is no NumPy";
+  const test::TemporaryFolder folder;
+  auto buffer = small_buffer(2, true);
+  test::add_rows(buffer, 0, 2);
+  export_npz(buffer, folder.path() / "a.npz");
+  ASSERT_EQ(run_python(folder, R"(
+z = dict(np.load(file('a.npz')))
+np.savez(file('small.npz'), **{**z, '__priorities__': np.array([1e-300, 0.0])})
+np.savez(file('large.npz'), **{**z, '__priorities__': np.array([1e300, 0.0])})
+)"),
+            0);
+  auto back = small_buffer(2, true);
+  EXPECT_TRUE(has(test::message_of([&] { import_npz(back, folder.path() / "large.npz"); }), "found 1e+300"));
+  import_npz(back, folder.path() / "small.npz");
+  EXPECT_EQ(back.tree()->get(0), 1u);
+  EXPECT_EQ(back.tree()->get(1), 0u);
 }
 
 TEST(Npz, NamesOfSpecialArraysAreNoColumns) {

@@ -1,0 +1,24 @@
+// Priorities of callers that have doubles.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/error.h"
+
+namespace quern::replay {
+
+// The nearest float, in which the buffer takes priorities. One above 0 stays above 0: a row of priority 0 is never
+// drawn. Error when there is none, because it is finite and larger than all floats; negative ones, NaN and infinity are
+// left for the buffer to refuse.
+inline float priority_from(double value) {
+  constexpr double kOverflow = 0x1.ffffffp127;  // half a step above the largest float: rounds to infinity from here on
+  if (std::isfinite(value) && value >= kOverflow) {
+    throw Error("[replay] priority: expected at most {:.6g}, found {}", std::numeric_limits<float>::max(), value);
+  }
+  const auto nearest = static_cast<float>(value);
+  return value > 0 ? std::max(nearest, std::numeric_limits<float>::denorm_min()) : nearest;
+}
+
+}  // namespace quern::replay
