@@ -1,11 +1,12 @@
 #include "arguments.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
+#include <utility>
 
 #include "core/cpu_info.h"
 #include "core/error.h"
+#include "numbers.h"
 #include "train/workers.h"
 
 namespace quern::python {
@@ -37,8 +38,8 @@ std::vector<int32_t> ids_of(const py::array& array) {
 Tokens tokens_from(const py::object& object) {
   const py::array array = py::array::ensure(object);
   if (!array) {
-    throw Error("[model] tokens: expected an array of whole numbers, found {}",
-                py::str(py::type::of(object).attr("__name__")).cast<std::string>());
+    PyErr_Clear();  // lists of different lengths
+    throw Error("[model] tokens: expected an array of whole numbers, found {}", shown(object));
   }
   if (array.ndim() != 1 && array.ndim() != 2) {
     throw Error("[model] tokens: expected 1 or 2 dimensions, found {}", array.ndim());
@@ -50,25 +51,9 @@ Tokens tokens_from(const py::object& object) {
           .several = several};
 }
 
-size_t threads_from(const std::optional<int64_t>& threads) {
-  if (!threads) return std::min(cpu_info().usable_cores, train::kMostThreads);
-  if (*threads < 1 || *threads > static_cast<int64_t>(train::kMostThreads)) {
-    throw Error("threads: expected 1 to {}, found {}", train::kMostThreads, *threads);
-  }
-  return static_cast<size_t>(*threads);
-}
-
-std::optional<int64_t> whole_number(const py::handle& object) {
-  if (PyIndex_Check(object.ptr()) == 0) return std::nullopt;
-  const Py_ssize_t value = PyNumber_AsSsize_t(object.ptr(), nullptr);  // null: no OverflowError
-  if (value == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
-  return value;
-}
-
-uint64_t whole_from(const py::handle& object, int64_t least, std::string_view what) {
-  const std::optional<int64_t> found = whole_number(object);
-  if (found && *found >= least) return static_cast<uint64_t>(*found);
-  throw Error("{}: expected a whole number from {}, found {}", what, least, py::repr(object).cast<std::string>());
+size_t threads_from(const py::object& threads) {
+  if (threads.is_none()) return std::min(cpu_info().usable_cores, train::kMostThreads);
+  return whole_from(threads, "threads", 1, train::kMostThreads);
 }
 
 void check_signals() {

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <string>
 #include <vector>
 
 #include "module.h"
@@ -23,14 +23,8 @@ struct Tokens {
 // From whatever NumPy makes an array of. Error unless it has one or two dimensions and whole numbers of 32 bits.
 Tokens tokens_from(const py::object& object);
 
-// The threads that a function may use: every core when none are given. Error unless 1 to train::kMostThreads.
-size_t threads_from(const std::optional<int64_t>& threads);
-
-// A whole number of Python's or of NumPy's; of one beyond 64 bits the nearest that fits. Nothing for anything else.
-std::optional<int64_t> whole_number(const py::handle& object);
-
-// Such a number, from `least` on: `what` starts the message of the Error otherwise.
-uint64_t whole_from(const py::handle& object, int64_t least, std::string_view what);
+// The threads that a function may use: every core for None. Error unless 1 to train::kMostThreads.
+size_t threads_from(const py::object& threads);
 
 // Raises KeyboardInterrupt, or what another signal's handler raised. Takes Python's lock for it.
 void check_signals();

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "numbers.h"
 #include "train/config_fields.h"
 
 namespace quern::python {
@@ -41,24 +42,39 @@ std::string text_of(py::handle object) {
 
 bool is_text(py::handle object) { return py::isinstance<py::str>(object) || py::hasattr(object, "__fspath__"); }
 
-// Numbers of NumPy are numbers too: they have __index__ or __float__.
+// A whole number beyond what TOML has travels as its digits, as it does in a file (train/config_fields.h).
+train::SettingValue number_of(py::handle object, const std::string& what) {
+  const auto number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
+  if (!number) {
+    PyErr_Clear();
+    return real_from(object, what);
+  }
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow == 0) return value;
+  try {
+    return py::str(number).cast<std::string>();
+  } catch (const py::error_already_set&) {
+    return "a number of thousands of digits";
+  }
+}
+
 train::SettingValue value_of(py::handle object, std::string_view place, const std::string& path) {
   if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
   if (is_text(object)) return text_of(object);
-  if (PyIndex_Check(object.ptr()) != 0) return py::cast<int64_t>(py::int_(py::reinterpret_borrow<py::object>(object)));
-  if (py::hasattr(object, "__float__")) return py::float_(py::reinterpret_borrow<py::object>(object)).cast<double>();
+  if (is_real(object)) return number_of(object, fmt::format("[config] {}: {}", place, path));
   if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
     std::vector<std::string> items;
     for (const py::handle item : object) items.push_back(text_of(item));
     return items;
   }
   throw Error("[config] {}: {}: expected a number, a text, True, False or a list, found {}", place, in_quotes(path),
-              py::str(py::type::of(object).attr("__name__")).cast<std::string>());
+              type_name(object));
 }
 
 std::string key_of(py::handle key, std::string_view place) {
   if (py::isinstance<py::str>(key)) return key.cast<std::string>();
-  throw Error("[config] {}: expected names of settings, found {}", place, py::repr(key).cast<std::string>());
+  throw Error("[config] {}: expected names of settings, found {}", place, shown(key));
 }
 
 void apply_table(train::RunConfig& config, const py::dict& settings, std::string_view place,

@@ -58,7 +58,7 @@ std::string decode(const TrainedModel& trained, const py::object& ids) {
   return whole + text.finish();
 }
 
-py::array_t<float> logits(const TrainedModel& trained, const py::object& object, std::optional<int64_t> threads) {
+py::array_t<float> logits(const TrainedModel& trained, const py::object& object, const py::object& threads) {
   const Tokens tokens = tokens_from(object);
   const size_t used = threads_from(threads);
   std::vector<size_t> shape = {tokens.T, trained.model->config().vocabulary};
@@ -70,7 +70,7 @@ py::array_t<float> logits(const TrainedModel& trained, const py::object& object,
   return out;
 }
 
-double loss(const TrainedModel& trained, const py::object& object, std::optional<int64_t> threads) {
+double loss(const TrainedModel& trained, const py::object& object, const py::object& threads) {
   const Tokens tokens = tokens_from(object);
   const size_t used = threads_from(threads);
   const py::gil_scoped_release unlocked;
@@ -85,7 +85,7 @@ train::Evaluation evaluate_text(const TrainedModel& trained, const std::vector<s
   return train::evaluate(*trained.model, windows, threads, trained.tokenizer.get());
 }
 
-py::dict evaluate(const TrainedModel& trained, const py::args& paths, std::optional<int64_t> threads) {
+py::dict evaluate(const TrainedModel& trained, const py::args& paths, const py::object& threads) {
   const train::Evaluation result =
       evaluate_text(trained, paths.cast<std::vector<std::filesystem::path>>(), threads_from(threads));
   py::dict dict;

@@ -6,12 +6,15 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <random>
 #include <string>
 #include <thread>
 
 #include "core/error.h"
+#include "numbers.h"
+#include "replay/priority.h"
 #include "replay_buffer.h"
 #include "replay_docs.h"
 #include "replay_wait.h"
@@ -32,16 +35,14 @@ uint64_t any_seed() {
 py::dict all_columns(const py::object& columns, const py::kwargs& more, std::string_view place) {
   if (columns.is_none()) return more;
   if (!py::isinstance<py::dict>(columns)) {
-    throw Error("[replay] {}: expected a dict of columns or columns by name, found {}", place,
-                py::str(py::type::of(columns).attr("__name__")).cast<std::string>());
+    throw Error("[replay] {}: expected a dict of columns or columns by name, found {}", place, type_name(columns));
   }
   py::dict all = columns.attr("copy")();
   for (const auto& [name, array] : more) all[name] = array;
   return all;
 }
 
-uint64_t add_rows(PyReplay& self, const ColumnTypes::Rows& rows, std::span<const float> priorities,
-                  const py::object& timeout) {
+uint64_t add_rows(PyReplay& self, const ColumnTypes::Rows& rows, std::span<const float> priorities, double timeout) {
   if (limits(self.buffer.options().limit)) {
     {
       const py::gil_scoped_release unlocked;
@@ -56,38 +57,52 @@ uint64_t add_rows(PyReplay& self, const ColumnTypes::Rows& rows, std::span<const
 
 py::object id_or_none(uint64_t id) { return id == replay::kNoRow ? py::object(py::none()) : py::object(py::int_(id)); }
 
+// As floats: those of the caller where they are.
+py::array_t<float> priorities_from(const py::object& given, std::string_view what) {
+  const py::array found = py::array::ensure(given);
+  if (found && found.dtype().equal(py::dtype::of<float>())) return array_from(given, py::dtype::of<float>(), what);
+  const py::array_t<double> wide = array_from(given, py::dtype::of<double>(), what);
+  py::array_t<float> floats(std::vector<py::ssize_t>(wide.shape(), wide.shape() + wide.ndim()));
+  for (py::ssize_t i = 0; i < wide.size(); ++i) floats.mutable_data()[i] = replay::priority_from(wide.data()[i]);
+  return floats;
+}
+
 py::object add_batch(PyReplay& self, const py::object& columns, const py::object& priorities, const py::object& timeout,
                      const py::kwargs& arrays) {
   const ColumnTypes::Rows rows = self.types.rows_of(all_columns(columns, arrays, "add_batch"), "add_batch");
-  py::array_t<float, py::array::c_style | py::array::forcecast> given;
+  const double seconds = timeout_from(timeout);
+  py::array_t<float> given;
   if (!priorities.is_none()) {
-    given = priorities;
+    given = priorities_from(priorities, "[replay] add_batch: priorities");
     if (given.ndim() != 1) {
       throw Error("[replay] add_batch: priorities: expected one dimension, found {}", given.ndim());
     }
     if (given.size() == 0 && rows.rows > 0)
       throw Error("[replay] add_batch: expected {} priorities, found 0", rows.rows);
   }
-  return id_or_none(add_rows(self, rows, {given.data(), static_cast<size_t>(given.size())}, timeout));
+  return id_or_none(add_rows(self, rows, {given.data(), static_cast<size_t>(given.size())}, seconds));
 }
 
-py::object add(PyReplay& self, const py::object& columns, const std::optional<float>& priority,
-               const py::object& timeout, const py::kwargs& values) {
+py::object add(PyReplay& self, const py::object& columns, const py::object& priority, const py::object& timeout,
+               const py::kwargs& values) {
   const ColumnTypes::Rows row = self.types.row_of(all_columns(columns, values, "add"), "add");
-  const float given = priority.value_or(0.0f);
-  return id_or_none(add_rows(self, row, {&given, priority ? size_t{1} : size_t{0}}, timeout));
+  const double seconds = timeout_from(timeout);
+  const bool has_priority = !priority.is_none();
+  const float given = has_priority ? replay::priority_from(real_from(priority, "[replay] add: priority")) : 0.0f;
+  return id_or_none(add_rows(self, row, {&given, has_priority ? size_t{1} : size_t{0}}, seconds));
 }
 
-size_t update_priorities(PyReplay& self, const py::array_t<uint64_t, py::array::c_style | py::array::forcecast>& ids,
-                         const py::array_t<float, py::array::c_style | py::array::forcecast>& priorities) {
+size_t update_priorities(PyReplay& self, const py::object& ids, const py::object& priorities) {
+  const py::array_t<uint64_t> rows = array_from(ids, py::dtype::of<uint64_t>(), "[replay] update_priorities: ids");
+  const py::array_t<float> given = priorities_from(priorities, "[replay] update_priorities: priorities");
   const py::gil_scoped_release unlocked;
-  return self.buffer.update_priorities({ids.data(), static_cast<size_t>(ids.size())},
-                                       {priorities.data(), static_cast<size_t>(priorities.size())});
+  return self.buffer.update_priorities({rows.data(), static_cast<size_t>(rows.size())},
+                                       {given.data(), static_cast<size_t>(given.size())});
 }
 
 // One row by its id, as {name: array}; None when it is not there any more.
 py::object get(const PyReplay& self, const py::object& number) {
-  const uint64_t id = whole_from(number, 0, "[replay] get: id");
+  const uint64_t id = whole_from(number, "[replay] get: id");
   const ColumnTypes::Places places = self.types.places_in(py::none(), 1, "get");
   bool there = false;
   {
@@ -100,29 +115,33 @@ py::object get(const PyReplay& self, const py::object& number) {
   return row;
 }
 
-std::shared_ptr<PyReplay> create(const py::dict& columns, const py::object& capacity, bool prioritised, double alpha,
-                                 const py::object& shared, const py::object& file, double samples_per_insert,
-                                 const py::object& min_size, double slack, bool prefault, const py::object& seed) {
-  const BufferOptions options{.capacity = whole_from(capacity, 1, "[replay] capacity"),
-                              .prioritised = prioritised,
-                              .alpha = alpha,
-                              .limit = {.samples_per_insert = samples_per_insert,
-                                        .minimum = whole_from(min_size, 1, "[replay] min_size"),
-                                        .slack = slack},
-                              .prefault = prefault};
+std::shared_ptr<PyReplay> create(const py::dict& columns, const py::object& capacity, bool prioritised,
+                                 const py::object& alpha, const py::object& shared, const py::object& file,
+                                 const py::object& samples_per_insert, const py::object& min_size,
+                                 const py::object& slack, bool prefault, const py::object& seed) {
+  const BufferOptions options{
+      .capacity = whole_from(capacity, "[replay] capacity", 1),
+      .prioritised = prioritised,
+      .alpha = real_from(alpha, "[replay] alpha"),
+      .limit = {.samples_per_insert = real_from(samples_per_insert, "[replay] samples_per_insert"),
+                .minimum = whole_from(min_size, "[replay] min_size", 1),
+                .slack = real_from(slack, "[replay] slack")},
+      .prefault = prefault};
   return make_replay(schema_from(columns), options, place_from(shared, file), Seed(seed));
 }
 
-std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& file, double patience,
+std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& file, const py::object& patience,
                                  const py::object& seed) {
   const Place place = place_from(shared, file);
   const Seed its_seed(seed);
+  const double seconds = real_from(patience, place.text() + ": patience");
+  if (std::isnan(seconds)) throw Error("{}: patience: expected seconds, found nan", place.text());
   if (place.kind == Place::Kind::kPrivate) throw Error("[replay] attach: expected shared= or file=, found neither");
   std::optional<ReplayBuffer> buffer;
   {
     const py::gil_scoped_release unlocked;
     const std::string path = place.path();
-    const double end = seconds_now() + patience;
+    const double end = seconds_now() + seconds;
     while (access(path.c_str(), F_OK) != 0 && errno == ENOENT && seconds_now() < end) {
       check_signals();  // Ctrl-C ends the wait
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -163,7 +182,7 @@ Place place_from(const py::object& shared, const py::object& file) {
 }
 
 Seed::Seed(const py::object& given)
-    : value_(given.is_none() ? any_seed() : whole_from(given, 0, "[replay] seed")),
+    : value_(given.is_none() ? any_seed() : whole_from(given, "[replay] seed")),
       chosen_(!given.is_none()),
       process_(getpid()) {}
 
@@ -226,7 +245,8 @@ void bind_replay(py::module_& module) {
           "seed", [](PyReplay& self) { return self.seed.value(); }, kSeedDoc)
       .def_property(
           "draws", [](const PyReplay& self) { return self.draws.load(); },
-          [](PyReplay& self, uint64_t draws) { self.draws.store(draws); }, kDrawsDoc);
+          [](PyReplay& self, const py::object& draws) { self.draws.store(whole_from(draws, "[replay] draws")); },
+          kDrawsDoc);
   bind_sampling(module, buffer);
   bind_snapshots(module, buffer);
 }

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
-#include "arguments.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "numbers.h"
 #include "replay_docs.h"
 
 namespace quern::python {
@@ -47,20 +47,18 @@ bool same_shape(const py::array& array, const Column& column, size_t first) {
   return true;
 }
 
+// A whole number, or several.
 std::vector<size_t> shape_from(const py::handle& object, std::string_view column) {
+  const std::string what = fmt::format("[replay] column {}: shape", in_quotes(column));
   std::vector<size_t> shape;
-  const auto add = [&](const py::handle& length) {
-    const std::optional<int64_t> found = whole_number(length);
-    if (!found || *found < 1) {
-      throw Error("[replay] column {}: shape: expected whole numbers from 1, found {}", in_quotes(column),
-                  py::repr(object).cast<std::string>());
-    }
-    shape.push_back(static_cast<size_t>(*found));
-  };
-  if (py::isinstance<py::int_>(object)) {
-    add(object);
+  if (PyIndex_Check(object.ptr()) != 0 && py::hasattr(object, "__len__") == false) {
+    shape.push_back(whole_from(object, what, 1));
+  } else if (!py::hasattr(object, "__iter__")) {
+    throw Error("{}: expected whole numbers from 1, found {}", what, shown(object));
   } else {
-    for (const py::handle& length : py::reinterpret_borrow<py::object>(object)) add(length);
+    for (const py::handle& length : py::reinterpret_borrow<py::object>(object)) {
+      shape.push_back(whole_from(length, what, 1));
+    }
   }
   return shape;
 }
@@ -114,7 +112,7 @@ Schema schema_from(const py::dict& columns) {
   std::vector<Column> found;
   for (const auto& [name, object] : columns) {
     if (!py::isinstance<py::str>(name)) {
-      throw Error("[replay] expected names of columns, found {}", py::repr(name).cast<std::string>());
+      throw Error("[replay] expected names of columns, found {}", shown(name));
     }
     found.push_back(column_from(name.cast<std::string>(), object));
   }
@@ -175,7 +173,7 @@ ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view 
     const py::object found = get(arrays, c);
     if (!py::isinstance<py::array>(found)) {
       throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", place, in_quotes(columns_[c].name),
-                  expected_text(columns_[c], true), py::str(py::type::of(found).attr("__name__")).cast<std::string>());
+                  expected_text(columns_[c], true), type_name(found));
     }
     const auto array = py::reinterpret_borrow<py::array>(found);
     check(array, c, 1, place);
@@ -191,26 +189,14 @@ ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view 
   return result;
 }
 
-// NumPy's conversion of numbers and lists; for whole numbers only where they stay what they are.
-py::array ColumnTypes::converted(const py::object& value, size_t column, std::string_view place) const {
-  const py::module_ numpy = py::module_::import("numpy");
-  try {
-    const py::array given = numpy.attr("asarray")(value);
-    const py::array result = given.attr("astype")(dtypes_[column]);
-    const bool real = dtypes_[column].kind() == 'f';
-    if (real || numpy.attr("array_equal")(given, result).cast<bool>()) return result;
-  } catch (const py::error_already_set&) {  // a text that is no number, lists of different lengths: told below
-  }
-  throw Error("[replay] {}: column {}: expected values of {}, found {}", place, in_quotes(columns_[column].name),
-              name_of(columns_[column].dtype), in_quotes(py::repr(value).cast<std::string>(), 40));
-}
-
 ColumnTypes::Rows ColumnTypes::row_of(const py::dict& values, std::string_view place) const {
   check_names(values, Given::kOneRow, place);
   Rows result{.columns = {}, .rows = 1, .keep = {}};
   for (size_t c = 0; c < columns_.size(); ++c) {
     py::object found = get(values, c);
-    if (!py::isinstance<py::array>(found)) found = converted(found, c, place);  // an array must fit as it is
+    if (!py::isinstance<py::array>(found)) {  // an array must fit as it is
+      found = array_from(found, dtypes_[c], fmt::format("[replay] {}: column {}", place, in_quotes(columns_[c].name)));
+    }
     const auto array = py::reinterpret_borrow<py::array>(found);
     check(array, c, 0, place);
     result.columns.push_back(static_cast<const std::byte*>(array.data()));
@@ -222,8 +208,7 @@ ColumnTypes::Rows ColumnTypes::row_of(const py::dict& values, std::string_view p
 ColumnTypes::Places ColumnTypes::places_in(const py::object& out, size_t rows, std::string_view place) const {
   Places result;
   if (!out.is_none() && !py::isinstance<py::dict>(out)) {
-    throw Error("[replay] {}: out: expected a dict of arrays, found {}", place,
-                py::str(py::type::of(out).attr("__name__")).cast<std::string>());
+    throw Error("[replay] {}: out: expected a dict of arrays, found {}", place, type_name(out));
   }
   if (!out.is_none()) {
     // A copy holds the arrays: another thread may empty the caller's dict while Python's lock is not ours.
@@ -245,7 +230,7 @@ ColumnTypes::Places ColumnTypes::places_in(const py::object& out, size_t rows, s
     }
     if (!py::isinstance<py::array>(found)) {
       throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", place, in_quotes(column.name),
-                  expected_text(column, true), py::str(py::type::of(found).attr("__name__")).cast<std::string>());
+                  expected_text(column, true), type_name(found));
     }
     auto array = py::reinterpret_borrow<py::array>(found);
     check(array, c, 1, place);
@@ -266,10 +251,11 @@ py::dict ColumnTypes::to_dict() const {
 
 void bind_column(py::module_& module) {
   py::class_<Column>(module, "Column", kColumnDoc)
-      .def(py::init([](const py::object& dtype, const py::object& shape, const std::string& encoding, size_t most) {
+      .def(py::init([](const py::object& dtype, const py::object& shape, const std::string& encoding,
+                       const py::object& most) {
              Column column = column_from("", py::make_tuple(dtype, shape));
              column.encoding = replay::encoding_named(encoding);
-             column.most = most;
+             column.most = whole_from(most, "[replay] column: most");
              return column;
            }),
            py::arg("dtype") = "float32", py::arg("shape") = py::tuple(), py::arg("encoding") = "raw",

@@ -44,7 +44,6 @@ class ColumnTypes {
   py::object get(const py::dict& arrays, size_t column) const;
   enum class Given { kOneRow, kRows, kSome };
   void check_names(const py::dict& arrays, Given given, std::string_view place) const;
-  py::array converted(const py::object& value, size_t column, std::string_view place) const;
   void check(const py::array& array, size_t column, size_t first_dimensions, std::string_view place) const;
 
   std::vector<replay::Column> columns_;

@@ -60,7 +60,8 @@ In private memory, or with shared="name" in shared memory that other processes a
 that also survives the end of every process. prioritised: rows have priorities, and sample(rule="prioritised") draws
 them in proportion to priority ** alpha. samples_per_insert, min_size and slack: those who add and those who sample wait
 for one another so that each row is sampled so many times on average, within `slack` samples, and nobody samples before
-there are min_size rows. prefault: touch all of the memory now, and not when rows first come. seed: of sample().
+there are min_size rows. prefault: touch all of the memory now, and not when rows first come. seed: of sample(), 0 to
+2**64 - 1.
 
 >>> quern.ReplayBuffer({"board": ("uint8", (8, 8)), "value": "float32"}, capacity=100, prioritised=True)
 <quern.ReplayBuffer: 0 of 100 rows, 2 columns, prioritised>)";
@@ -84,8 +85,9 @@ False)";
 
 inline constexpr const char* kAddDoc = R"(Adds one row, given by columns (or as a dict), and returns its id.
 
-An array must have the column's dtype and shape; a number or a list is converted. priority: the highest so far by
-default. timeout: seconds to wait where the buffer has a rate limit; TimeoutError then.
+An array must have the column's dtype and shape; a number or a list is converted if its values stay what they are: a
+float may be rounded, but 1e300 is no float32, and 2.5 or 300 no uint8. priority: the highest so far by default.
+timeout: seconds to wait where the buffer has a rate limit; TimeoutError then.
 
 >>> buffer.add(planes=np.zeros((2, 8, 8), np.float32), value=0.5)
 4)";
@@ -109,6 +111,8 @@ True)";
 
 inline constexpr const char* kUpdatePrioritiesDoc =
     R"(New priorities for the rows with these ids, such as Sample.ids; how many of them were still there.
+
+Ids are whole numbers: floats and negative ones are refused.
 
 >>> prioritised.update_priorities([0, 1], [0.5, 2.0])
 2)";

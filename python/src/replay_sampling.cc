@@ -56,9 +56,13 @@ Sample places_for(const PyReplay& self, const py::object& out, size_t rows, std:
 }
 
 Sample sample(PyReplay& self, const py::object& number, const py::object& out, const std::string& rule,
-              double half_life, double beta, const py::object& timeout) {
-  const uint64_t n = whole_from(number, 1, "[replay] sample: n");
-  const replay::SampleRequest request{.rows = n, .rule = rule_named(rule), .half_life = half_life, .beta = beta};
+              const py::object& half_life, const py::object& beta, const py::object& timeout) {
+  const uint64_t n = whole_from(number, "[replay] sample: n", 1);
+  const double seconds = timeout_from(timeout);
+  const replay::SampleRequest request{.rows = n,
+                                      .rule = rule_named(rule),
+                                      .half_life = real_from(half_life, "[replay] sample: half_life"),
+                                      .beta = real_from(beta, "[replay] sample: beta")};
   std::vector<std::byte*> columns;
   Sample result = places_for(self, out, n, columns);
   const replay::SampleArrays arrays{.columns = columns,
@@ -73,7 +77,7 @@ Sample sample(PyReplay& self, const py::object& number, const py::object& out, c
     throw Error("[replay] sample: without replacement: expected at least {} rows in the buffer, found {}", n, rows);
   }
   if (limits(self.buffer.options().limit)) {
-    wait_for(timeout, "rows", [&](double seconds) { return self.buffer.limiter().admit_samples(n, seconds); });
+    wait_for(seconds, "rows", [&](double part) { return self.buffer.limiter().admit_samples(n, part); });
   }
   const py::gil_scoped_release unlocked;
   const uint64_t call = self.draws.fetch_add(1, std::memory_order_relaxed);

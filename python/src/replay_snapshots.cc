@@ -10,6 +10,7 @@
 
 #include "arguments.h"
 #include "core/error.h"
+#include "numbers.h"
 #include "replay/npz.h"
 #include "replay/snapshot.h"
 #include "replay_buffer.h"
@@ -45,20 +46,20 @@ struct Saving {
   std::shared_future<SnapshotResult> future;
 };
 
-SnapshotOptions options_of(const std::optional<int64_t>& threads) { return {.threads = threads_from(threads)}; }
+SnapshotOptions options_of(const py::object& threads) { return {.threads = threads_from(threads)}; }
 
-SnapshotResult save(const PyReplay& self, const fs::path& path, const std::optional<int64_t>& threads) {
+SnapshotResult save(const PyReplay& self, const fs::path& path, const py::object& threads) {
   const SnapshotOptions options = options_of(threads);
   const py::gil_scoped_release unlocked;
   return replay::save_snapshot(self.buffer, path, options);
 }
 
 std::unique_ptr<Saving> save_in_background(const std::shared_ptr<PyReplay>& self, const fs::path& path,
-                                           const std::optional<int64_t>& threads) {
+                                           const py::object& threads) {
   return std::make_unique<Saving>(self, replay::save_snapshot_in_background(self->buffer, path, options_of(threads)));
 }
 
-SnapshotResult load(PyReplay& self, const fs::path& path, const std::optional<int64_t>& threads) {
+SnapshotResult load(PyReplay& self, const fs::path& path, const py::object& threads) {
   const SnapshotOptions options = options_of(threads);
   const py::gil_scoped_release unlocked;
   return replay::load_snapshot(self.buffer, path, options);
@@ -78,13 +79,13 @@ std::shared_ptr<PyReplay> from_snapshot(const fs::path& path, const py::object& 
                                         const py::object& file, const py::object& seed) {
   const replay::SnapshotInfo info = replay::snapshot_info(path);
   const replay::BufferOptions options{
-      .capacity = capacity.is_none() ? info.capacity : whole_from(capacity, 1, "[replay] capacity"),
+      .capacity = capacity.is_none() ? info.capacity : whole_from(capacity, "[replay] capacity", 1),
       .prioritised = info.prioritised,
       .alpha = info.alpha};
   const replay::Place place = place_from(shared, file);
   const std::shared_ptr<PyReplay> made = make_replay(info.schema, options, place, Seed(seed));
   try {
-    load(*made, path, std::nullopt);
+    load(*made, path, py::none());
   } catch (...) {
     if (place.kind != replay::Place::Kind::kPrivate) replay::ReplayBuffer::remove(place);  // the name was new: ours
     throw;

@@ -10,6 +10,7 @@
 #include "generate/generate.h"
 #include "generate/utf8_stream.h"
 #include "model_docs.h"
+#include "numbers.h"
 
 namespace quern::python {
 namespace {
@@ -18,19 +19,21 @@ using train::TrainedModel;
 
 // How a text is to be written, as the caller says it.
 struct Request {
-  std::string prompt;
-  int64_t tokens;
-  float temperature;
-  int64_t top_k;
-  float top_p;
-  uint64_t seed;
-  std::optional<int64_t> threads;
-
-  GenerateOptions options() const {
-    if (tokens < 0) throw Error("[generate] tokens: expected 0 or more, found {}", tokens);
-    return {.max_tokens = static_cast<size_t>(tokens),
-            .sampling = {.temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed}};
+  Request(std::string its_prompt, const py::object& tokens, const py::object& temperature, const py::object& top_k,
+          const py::object& top_p, const py::object& seed, const py::object& its_threads)
+      : prompt(std::move(its_prompt)), threads(threads_from(its_threads)) {
+    const int64_t count = signed_from(tokens, "[generate] tokens");
+    if (count < 0) throw Error("[generate] tokens: expected 0 or more, found {}", count);
+    options = {.max_tokens = static_cast<size_t>(count),
+               .sampling = {.temperature = float_from(temperature, "[generate] temperature"),
+                            .top_k = signed_from(top_k, "[generate] top_k"),
+                            .top_p = float_from(top_p, "[generate] top_p"),
+                            .seed = whole_from(seed, "[generate] seed")}};
   }
+
+  std::string prompt;
+  size_t threads;
+  GenerateOptions options;
 };
 
 class TextStream {
@@ -38,8 +41,8 @@ class TextStream {
   TextStream(std::shared_ptr<TrainedModel> trained, const Request& request)
       : trained_(std::move(trained)),
         tokenizer_(trained_->needed_tokenizer()),
-        decoder_(*trained_->model, {.threads = threads_from(request.threads)}),
-        generation_(decoder_, tokenizer_.encode(request.prompt), request.options()) {}
+        decoder_(*trained_->model, {.threads = request.threads}),
+        generation_(decoder_, tokenizer_.encode(request.prompt), request.options) {}
 
   // The characters that the next tokens complete, empty at the end. One caller at a time: Error for a second.
   std::string next() {
@@ -69,18 +72,20 @@ class TextStream {
   std::atomic_flag busy_;
 };
 
-std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, std::string prompt, int64_t tokens,
-                                   float temperature, int64_t top_k, float top_p, uint64_t seed,
-                                   std::optional<int64_t> threads) {
+std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, std::string prompt, const py::object& tokens,
+                                   const py::object& temperature, const py::object& top_k, const py::object& top_p,
+                                   const py::object& seed, const py::object& threads) {
+  const Request request(std::move(prompt), tokens, temperature, top_k, top_p, seed, threads);
   const py::gil_scoped_release unlocked;
-  return std::make_unique<TextStream>(std::move(trained),
-                                      Request{std::move(prompt), tokens, temperature, top_k, top_p, seed, threads});
+  return std::make_unique<TextStream>(std::move(trained), request);
 }
 
-std::string generate(std::shared_ptr<TrainedModel> trained, std::string prompt, int64_t tokens, float temperature,
-                     int64_t top_k, float top_p, uint64_t seed, std::optional<int64_t> threads) {
+std::string generate(std::shared_ptr<TrainedModel> trained, std::string prompt, const py::object& tokens,
+                     const py::object& temperature, const py::object& top_k, const py::object& top_p,
+                     const py::object& seed, const py::object& threads) {
+  const Request request(std::move(prompt), tokens, temperature, top_k, top_p, seed, threads);
   const py::gil_scoped_release unlocked;
-  TextStream pieces(std::move(trained), {std::move(prompt), tokens, temperature, top_k, top_p, seed, threads});
+  TextStream pieces(std::move(trained), request);
   std::string text;
   for (std::string piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
     text += piece;

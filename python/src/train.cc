@@ -30,7 +30,7 @@ struct Request {
   std::optional<std::string> preset;
   py::object config;
   py::dict set;
-  std::optional<int64_t> steps, threads;
+  py::object steps, threads;
   bool resume;
   py::object on_step;
 };
@@ -41,6 +41,13 @@ struct TrainResult {
   std::string weights_hash;
 };
 
+void apply_argument(RunConfig& config, const char* setting, const py::object& value, std::string_view place) {
+  if (value.is_none()) return;
+  py::dict settings;
+  settings[setting] = value;
+  apply_dict(config, settings, place);
+}
+
 void apply(RunConfig& config, const Request& request) {
   if (py::isinstance<py::dict>(request.config)) {
     apply_dict(config, request.config.cast<py::dict>(), "config");
@@ -48,13 +55,9 @@ void apply(RunConfig& config, const Request& request) {
     train::apply_toml_file(config, request.config.cast<std::filesystem::path>());
   }
   apply_dict(config, request.set, "set");
-  if (request.steps) train::apply_value(config, "train.steps", *request.steps, "steps");
-  if (request.threads) config.train.threads = threads_from(request.threads);
-  if (!request.data.is_none()) {
-    py::dict data;
-    data["data.paths"] = request.data;
-    apply_dict(config, data, "data");
-  }
+  apply_argument(config, "train.steps", request.steps, "steps");
+  if (!request.threads.is_none()) config.train.threads = threads_from(request.threads);
+  apply_argument(config, "data.paths", request.data, "data");
 }
 
 RunConfig new_config(const Request& request) {
@@ -152,10 +155,9 @@ void bind_train(py::module_& module) {
   module.def(
       "train",
       [](py::object data, std::filesystem::path out, std::optional<std::string> preset, py::object config,
-         const std::optional<py::dict>& set, std::optional<int64_t> steps, std::optional<int64_t> threads, bool resume,
-         py::object on_step) {
+         const std::optional<py::dict>& set, py::object steps, py::object threads, bool resume, py::object on_step) {
         return train_run({std::move(data), std::move(out), std::move(preset), std::move(config),
-                          set.value_or(py::dict()), steps, threads, resume, std::move(on_step)});
+                          set.value_or(py::dict()), std::move(steps), std::move(threads), resume, std::move(on_step)});
       },
       kTrainDoc, py::arg("data") = py::none(), py::kw_only(), py::arg("out"), py::arg("preset") = py::none(),
       py::arg("config") = py::none(), py::arg("set") = py::none(), py::arg("steps") = py::none(),
