@@ -1,0 +1,30 @@
+"""Whole numbers on the command line are the numbers that were written, or are refused."""
+
+import unittest
+
+from program import ProgramTest
+
+
+class WholeNumbers(ProgramTest):
+    def test_what_is_no_number_of_the_range_is_refused(self):
+        """-1 was 2^64 - 1, and so was whatever does not fit 64 bits; bases came from zeros and an x."""
+        most = {"--seed": 2**64 - 1, "--tokens": 2**64 - 1, "--top-k": 2**63 - 1, "--threads": 64}
+        for flag, last in most.items():
+            for value in ("-1", str(last + 1), str(2**70), "0x10", "1.0", "1e3", " 5", "+5", "5 ", "many"):
+                with self.subTest(flag=flag, value=value):
+                    least = 1 if flag == "--threads" else 0
+                    self.fails("generate", "--run", "none", f"{flag}={value}",
+                               says=[flag, f"expected a whole number from {least} to {last}, found '{value}'"])
+        self.fails("tokenize", "--vocabulary=-18446744073709551316", "--text", "a", says=["--vocabulary", "from 256 to 65536"])
+        self.fails("bench", "train", "--steps=-1", says=["--steps", "found '-1'"])
+
+    def test_zeros_in_front_mean_nothing(self):
+        """010 was 8."""
+        self.train("run", "--steps", "2")
+        text = lambda seed: self.works("generate", "--run", self.path("run"), "--prompt", "Once", "--seed", seed)
+        self.assertEqual(text("010"), text("10"))
+        self.assertNotEqual(text("010"), text("8"))
+
+
+if __name__ == "__main__":
+    unittest.main()
