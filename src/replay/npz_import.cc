@@ -176,30 +176,51 @@ class Importer {
   uint64_t done_ = 0;
 };
 
+// Gives the pages of a mapped file back while it is read, so that they do not add up to its size.
+class Pages {
+ public:
+  Pages(std::span<const std::byte> file, size_t row_bytes) : file_(file), row_bytes_(row_bytes) {}
+
+  void used(size_t rows) {
+    constexpr size_t kReleaseBytes = size_t{4} << 20;
+    bytes_ += rows * row_bytes_;
+    if (bytes_ < kReleaseBytes) return;
+    MappedFile::release(file_);
+    bytes_ = 0;
+  }
+
+ private:
+  std::span<const std::byte> file_;
+  size_t row_bytes_;
+  size_t bytes_ = 0;  // since the last release
+};
+
 }  // namespace
 
 SnapshotResult import_npz(ReplayBuffer& buffer, const std::filesystem::path& path) {
   const MappedFile file(path);
   const ZipReader archive(file.bytes(), "[npz] " + path.native());
+  Pages pages(file.bytes(), buffer.schema().value_bytes());
   Importer check(buffer, archive);
   for (uint64_t left = check.rows(); left > 0;) {
     const size_t rows = check.next(left);
     check.check_values(rows);
     left -= rows;
-    MappedFile::release(file.bytes());
+    pages.used(rows);
   }
   check.finish();
   Importer add(buffer, archive);
   const uint64_t skipped = add.rows() - std::min(add.rows(), buffer.capacity());
   for (uint64_t left = skipped; left > 0;) {
-    left -= add.next(left);
-    MappedFile::release(file.bytes());
+    const size_t rows = add.next(left);
+    left -= rows;
+    pages.used(rows);
   }
   for (uint64_t left = add.rows() - skipped; left > 0;) {
     const size_t rows = add.next(left);
     add.add_to(buffer, rows);
     left -= rows;
-    MappedFile::release(file.bytes());
+    pages.used(rows);
   }
   return {add.rows() - skipped, file.bytes().size(), skipped};
 }
