@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -58,6 +59,9 @@ Sample places_for(const PyReplay& self, const py::object& out, size_t rows, std:
 Sample sample(PyReplay& self, const py::object& number, const py::object& out, const std::string& rule,
               const py::object& half_life, const py::object& beta, const py::object& timeout) {
   const uint64_t n = whole_from(number, "[replay] sample: n", 1);
+  if (!std::in_range<py::ssize_t>(n)) {
+    throw Error("[replay] sample: n: expected 1 to {}, found {}", std::numeric_limits<py::ssize_t>::max(), n);
+  }
   const double seconds = timeout_from(timeout);
   const replay::SampleRequest request{.rows = n,
                                       .rule = rule_named(rule),
