@@ -26,7 +26,11 @@ void append_story(uint64_t seed, uint64_t index, std::string& out, std::vector<u
 // is a byte), and a longer text starts with a shorter one of the same seed.
 std::string stories_text(uint64_t seed, uint64_t bytes);
 
-// The lowest loss that any model can reach on stories, on average. The text is a sequence of independent stories, so
+// The lowest expected loss of any model on stories that it has not seen. It is an average over all that the grammar can
+// tell: a short sample can be less surprising, and a model that knows its training text by heart has a lower loss
+// there.
+//
+// The text is a sequence of independent stories, so
 // its entropy rate is the entropy of a story over its expected length (renewal theorem); for a tokenizer whose tokens
 // are bytes or characters, nats_per_byte is the floor of the loss per token. For another tokenizer it is
 // nats_per_byte * bytes per token, as measured on the text: decoding gives the text back, so no information is lost.

@@ -41,7 +41,13 @@ void Console::on_start(const train::RunStart& start) {
                plan_table(*start.plan, *options_.config));
   }
   if (start.first_step > 1) fmt::print(options_.out, "goes on with step {}\n", start.first_step);
-  if (start.floor) fmt::print(options_.out, "no model can get below a loss of {:.3f} on this text\n", *start.floor);
+  if (start.floor) {
+    fmt::print(
+        options_.out,
+        "best achievable loss: {:.3f} on average over unseen text; text learned by heart and short samples can be "
+        "lower\n",
+        *start.floor);
+  }
   std::fflush(options_.out);
 }
 

@@ -80,7 +80,7 @@ struct RunStart {
   bool estimated = false;  // train_tokens: the text is tokenised while it is read
   uint32_t vocabulary = 0;
   double flops_per_token = 0;   // useful work, as MFU counts it
-  std::optional<double> floor;  // nats per token
+  std::optional<double> floor;  // lowest expected loss on unseen text, in nats per token
   const Plan* plan = nullptr;   // null: not known
   Trainer* trainer = nullptr;   // for observers that look closer; null: there is none
 };

@@ -87,7 +87,10 @@ TEST_F(ConsoleTest, SaysWhatIsTrained) {
   console.on_start(resumed);
   const std::string text = printed();
   EXPECT_TRUE(has(text, "goes on with step 41\n")) << text;
-  EXPECT_TRUE(has(text, "below a loss of 0.08")) << text;
+  // The entropy bounds the average over unseen text, not the loss of every text: 0.061 was once reached on few stories.
+  EXPECT_TRUE(has(text, "best achievable loss: 0.08")) << text;
+  EXPECT_TRUE(has(text, "on average over unseen text")) << text;
+  EXPECT_FALSE(has(text, "no model can")) << text;
 }
 
 TEST_F(ConsoleTest, PlainLinesAtTheFirstStepEveryIntervalAndTheLast) {
