@@ -16,9 +16,9 @@ struct Fingerprint {
 };
 
 // Against changes by accident, not by an adversary. Reads every token of a stream of up to 2^27; of a longer one, which
-// can be a disk full of shards, its start, its end and 4,096 pieces of 1,024 tokens between, evenly spread. Depends on
-// the tokens only, not on how they are kept. 50M tokens take 0.1 s. Error only from the stream, for a token outside the
-// vocabulary.
+// can be a disk full of shards, its size and 4,097 pieces of 1,024 tokens, evenly spread from its start to its end:
+// what changes between them is not noticed (docs/formats.md, state.json, says so). Depends on the tokens only, not on
+// how they are kept. 50M tokens take 0.1 s. Error only from the stream, for a token outside the vocabulary.
 Fingerprint fingerprint(const TokenStream& stream);
 
 inline constexpr uint64_t kFingerprintWhole = uint64_t{1} << 27;

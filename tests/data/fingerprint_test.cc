@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "data/token_buffer.h"
@@ -61,6 +63,36 @@ TEST(Fingerprint, OfALongStreamSeesBothEnds) {
   EXPECT_NE(fingerprint(Made(size, 0)), whole);
   EXPECT_NE(fingerprint(Made(size, size - 1)), whole);
   EXPECT_NE(fingerprint(Made(size + 1)), whole);
+}
+
+// Notes what is read.
+class Watched : public TokenStream {
+ public:
+  explicit Watched(uint64_t size) : size_(size) {}
+  uint64_t size() const override { return size_; }
+  void copy(uint64_t position, size_t count, int32_t* out) const override {
+    read.emplace_back(position, position + count);
+    std::fill_n(out, count, 1);
+  }
+  mutable std::vector<std::pair<uint64_t, uint64_t>> read;
+
+ private:
+  uint64_t size_;
+};
+
+// What docs/formats.md says is noticed of more than 2^27 tokens, and that the rest is not.
+TEST(Fingerprint, OfALongStreamReadsPiecesThatAreEvenlySpread) {
+  const uint64_t size = 1000 * kFingerprintWhole + 12345;
+  const Watched stream(size);
+  fingerprint(stream);
+  ASSERT_EQ(stream.read.size(), 4097u);
+  EXPECT_EQ(stream.read.front().first, 0u);
+  EXPECT_EQ(stream.read.back().second, size);
+  for (size_t i = 0; i < stream.read.size(); ++i) {
+    EXPECT_EQ(stream.read[i].second - stream.read[i].first, 1024u);
+    EXPECT_LE(stream.read[i].first - (i == 0 ? 0 : stream.read[i - 1].first), size / 4096 + 1);
+  }
+  EXPECT_EQ(fingerprint(Made(size, 5000)), fingerprint(Made(size)));
 }
 
 TextSources texts(const std::vector<std::string>& list) {
