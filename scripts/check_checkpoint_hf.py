@@ -79,11 +79,22 @@ def token_ids(report, run, text, folder):
     """What Quern reads from the text, from a shard that it writes; `tokenizers` must give the same."""
     quern("tokenize", text, "--tokenizer", run, "--out", folder)
     ours = numpy.fromfile(folder / "tokens.bin", dtype="<u2", offset=SHARD_HEADER).astype(numpy.int64)
-    theirs = tokenizers.Tokenizer.from_file(str(run / "tokenizer.json")).encode(text.read_bytes().decode()).ids
-    # Quern ends a document with <|endoftext|> where the tokenizer has one.
-    report.line(ours[:len(theirs)].tolist() == theirs and len(ours) - len(theirs) in (0, 1),
-                f"tokenizers gives the {len(theirs)} ids of the text")
+    tokenizer = tokenizers.Tokenizer.from_file(str(run / "tokenizer.json"))
+    tokenizer.encode_special_tokens = True  # in a document they are ordinary text
+    theirs = tokenizer.encode(text.read_bytes().decode()).ids
+    end = tokenizer.token_to_id("<|endoftext|>")  # follows every document where the tokenizer has one
+    report.line(ours.tolist() == theirs + ([] if end is None else [end]),
+                f"tokenizers gives the {len(theirs)} ids of the text, the end of text is {end}")
     return ours
+
+
+def check_vocabulary(report, run, model):
+    """The table may have more rows than the tokenizer has tokens; both tools agree about where texts end."""
+    tokenizer = tokenizers.Tokenizer.from_file(str(run / "tokenizer.json"))
+    rows, tokens = model.get_input_embeddings().weight.shape[0], tokenizer.get_vocab_size()
+    report.line(rows == model.config.vocab_size >= tokens, f"the table has {rows} rows for {tokens} tokens")
+    end = tokenizer.token_to_id("<|endoftext|>")
+    report.line(model.config.eos_token_id == end, f"transformers stops at token {end}")
 
 
 def mean_loss(model, ids):
@@ -117,6 +128,7 @@ def main():
     print(f"{checkpoint}; torch {torch.__version__}, transformers {transformers.__version__},"
           f" safetensors {safetensors.__version__}, tokenizers {tokenizers.__version__}")
     model = load_model(report, checkpoint, check_tensors(report, checkpoint))
+    check_vocabulary(report, run, model)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         if len(sys.argv) == 3:
@@ -124,7 +136,8 @@ def main():
         else:
             text = folder / "text.txt"
             # A token of bytes may break a character in two; what is compared must be text.
-            written = quern("generate", "--run", run, "--tokens", (WINDOWS + 1) * model.config.n_positions)
+            written = quern("generate", "--run", run, "--tokens", (WINDOWS + 1) * model.config.n_positions,
+                            "--ignore-end")
             text.write_bytes(written.decode(errors="replace").encode())
         check_loss(report, run, text, model, token_ids(report, run, text, folder))
     return 1 if report.failures else 0

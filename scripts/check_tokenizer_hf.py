@@ -63,6 +63,10 @@ class Check:
             decoded = self.run("decode", path, data="\n".join(map(str, ids)).encode())
             self.equal(f"{path.name} text of {text!r:.60}", decoded, data)
             self.equal(f"{path.name} their text of {text!r:.60}", theirs.decode(ids, skip_special_tokens=False), text)
+            theirs.encode_special_tokens = True  # as ordinary text, which they are in documents
+            document = theirs.encode(text).ids
+            self.equal(f"{path.name} ids of the document {text!r:.60}", self.numbers("document", path, data=data), document)
+            theirs.encode_special_tokens = False
 
 
 def check_ours(check, folder, text):
@@ -71,6 +75,9 @@ def check_ours(check, folder, text):
         path = folder / f"{kind}.json"
         check.run("train", kind, VOCABULARY, path, data=corpus.encode())
         check.same_ids(path, [*HARD, corpus])
+        added = Tokenizer.from_file(str(path)).get_added_tokens_decoder()
+        special = {number: token.content for number, token in added.items() if token.special}
+        check.equal(f"{kind} special tokens", {VOCABULARY - 1: "<|endoftext|>"} if kind == "bpe" else {}, special)
     theirs = Tokenizer.from_file(str(folder / "char.json"))
     try:
         check.equal("unknown character", "an error", theirs.encode("\u0f3a").ids)

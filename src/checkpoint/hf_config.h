@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace quern::checkpoint {
@@ -13,6 +15,7 @@ struct HfConfig {
   size_t context = 0;
   size_t vocabulary = 0;
   double dropout = 0.0;
+  std::optional<int32_t> end_of_text = {};  // where transformers stops generating, and starts without a prompt
   double layer_norm_epsilon = 1e-5;
 };
 

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/progress.h"
+#include "cli/warnings.h"
 #include "cli/whole_number.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -36,7 +37,8 @@ constexpr const char* kExamples = R"(Examples:
   quern tokenize more/ --tokenizer tokens/book --out tokens/more
   quern tokenize --tokenizer runs/book --text "Once upon a time"
 
---out DIR receives tokens.bin (llm.c's format: 16 bits a token) and tokenizer.json (for Hugging Face tokenizers too).)";
+--out DIR receives tokens.bin (llm.c's format: 16 bits a token) and tokenizer.json (for Hugging Face tokenizers too).
+With bpe every document (a text file, a record of JSON Lines) ends with the token <|endoftext|>.)";
 
 // A tokenizer.json, or a folder that has one: a run, or what --out wrote.
 std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options) {
@@ -53,15 +55,24 @@ void print_text(const data::Tokenizer& tokenizer, const std::string& text) {
   fmt::print("{} tokens, {} bytes\n", ids.size(), text.size());
 }
 
-void write_tokens(const data::TokenStream& stream, const fs::path& file) {
+void append_all(const data::TokenStream& stream, data::TokenShardWriter& writer) {
   constexpr uint64_t kPiece = 1 << 16;
   std::vector<int32_t> tokens(kPiece);
-  data::TokenShardWriter writer(file);
   for (uint64_t at = 0; at < stream.size(); at += kPiece) {
     const size_t n = std::min(kPiece, stream.size() - at);
     stream.copy(at, n, tokens.data());
     writer.append({tokens.data(), n});
   }
+}
+
+// The tokens get their name last, so whoever finds them finds a tokenizer too; and they are marked with it, so that a
+// command which is killed between the two, in a folder with the tokens of an earlier one, leaves a pair that is
+// refused.
+void write_pair(const data::TokenStream& stream, const data::Tokenizer& tokenizer, const fs::path& folder) {
+  fs::create_directories(folder);
+  data::TokenShardWriter writer(folder / "tokens.bin", data::ShardFormat::kLlmC, tokenizer.digest());
+  append_all(stream, writer);
+  tokenizer.save((folder / "tokenizer.json").string());
   writer.finish();
 }
 
@@ -81,16 +92,14 @@ int run_tokenize(const Options& options) {
     return 0;
   }
   progress.show("tokenising");
-  uint64_t bytes = 0;
-  const auto stream = train::tokenise(*tokenizer, {options.data.begin(), options.data.end()}, &bytes);
-  if (!options.out.empty()) {
-    fs::create_directories(options.out);
-    write_tokens(*stream, fs::path(options.out) / "tokens.bin");
-    tokenizer->save((fs::path(options.out) / "tokenizer.json").string());
-  }
+  const train::TokenisedText text = train::tokenise(*tokenizer, {options.data.begin(), options.data.end()});
+  if (!options.out.empty()) write_pair(*text.stream, *tokenizer, options.out);
   progress.clear();
-  fmt::print("{} bytes, {} tokens, {:.3f} bytes a token; vocabulary {} ({})\n", bytes, stream->size(),
-             static_cast<double>(bytes) / static_cast<double>(stream->size()), tokenizer->vocabulary_size(),
+  if (text.documents > 1 && !tokenizer->end_of_text()) {
+    Warnings().on_warning(train::no_end_of_text(fmt::format("{}", fmt::join(options.data, ", ")), *tokenizer));
+  }
+  fmt::print("{} bytes, {} tokens, {:.3f} bytes a token; vocabulary {} ({})\n", text.bytes, text.stream->size(),
+             static_cast<double>(text.bytes) / static_cast<double>(text.stream->size()), tokenizer->vocabulary_size(),
              tokenizer->name());
   if (!options.out.empty()) {
     fmt::print("written to {0}; train on them with `quern train {0} --run runs/NAME`\n", options.out);
@@ -115,8 +124,8 @@ Command add_tokenize(CLI::App& app) {
               .description(""))
       ->type_name("KIND")
       ->default_str("bpe");
-  tokenize->add_option("--vocabulary", options->vocabulary, "Tokens that bpe learns, its 256 bytes included")
-      ->transform(whole_number(uint64_t{256}, uint64_t{65536}))
+  tokenize->add_option("--vocabulary", options->vocabulary, "Tokens of bpe: 256 bytes, what it learns, the end of text")
+      ->transform(whole_number(uint64_t{257}, uint64_t{65536}))
       ->type_name("N")
       ->capture_default_str();
   tokenize->add_option("--text", options->text, "Print the tokens of this text")->type_name("TEXT");

@@ -158,6 +158,8 @@ void AtomicDirectory::commit() {
   sync_directory(folder_of(path_));
 }
 
+void sync_folder(const fs::path& folder) { sync_directory(folder.empty() ? fs::path(".") : folder); }
+
 void write_file(const fs::path& path, std::string_view text) {
   AtomicFile file(path);
   file.writer().write(text);

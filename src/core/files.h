@@ -78,6 +78,10 @@ inline constexpr std::string_view kTemporaryPrefix = ".tmp-";
 // Replaces `path` by `text`, complete or not at all.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
+// Has the disk keep the names in `folder`, so that a file which was renamed there has its new name after a power cut
+// too. An empty path is the current folder. Error when the folder cannot be opened or synced.
+void sync_folder(const std::filesystem::path& folder);
+
 // The whole file. Error when it is missing, not a regular file, or larger than `limit`.
 std::string read_file(const std::filesystem::path& path, size_t limit);
 

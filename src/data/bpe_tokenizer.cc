@@ -10,13 +10,17 @@
 namespace quern::data {
 namespace {
 
-constexpr std::string_view kEndOfText = "<|endoftext|>";
-
 // Runs before any member is made, so that those may rely on what it checks.
 TokenTable checked_tokens(const BpeModel& model, std::string_view place) {
   check_bpe_model(model, place);
   TokenTable tokens;
   for (const std::string& bytes : model.tokens) tokens.add(bytes);
+  return tokens;
+}
+
+// Those that documents may contain. A file need not mark the end of text as special.
+std::vector<AddedToken> without_special(std::vector<AddedToken> tokens) {
+  std::erase_if(tokens, [](const AddedToken& token) { return token.special || token.content == kEndOfText; });
   return tokens;
 }
 
@@ -33,6 +37,7 @@ BpeTokenizer::BpeTokenizer(BpeModel model, std::string_view place)
     : Tokenizer(checked_tokens(model, place)),
       merges_(std::move(model.merges)),
       added_(model.added),
+      ordinary_(without_special(model.added)),
       id_of_byte_(ids_of_bytes(model)) {
   const auto found = std::ranges::find(added_.list(), kEndOfText, &AddedToken::content);
   if (found != added_.list().end()) end_of_text_ = found->id;
@@ -40,12 +45,12 @@ BpeTokenizer::BpeTokenizer(BpeModel model, std::string_view place)
 
 BpeTokenizer::~BpeTokenizer() = default;
 
-void BpeTokenizer::encode_to(std::string_view text, std::vector<int32_t>& ids) const {
+void BpeTokenizer::encode_around(std::string_view text, const AddedTokens& added, std::vector<int32_t>& ids) const {
   const size_t before = ids.size();
   std::unique_ptr<Scratch> scratch = take_scratch();
   try {
     while (!text.empty()) {
-      const AddedTokens::Found found = added_.find(text);
+      const AddedTokens::Found found = added.find(text);
       encode_plain(text.substr(0, found.at), *scratch, ids);
       text.remove_prefix(found.at);
       if (found.token == nullptr) continue;

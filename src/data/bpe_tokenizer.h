@@ -29,7 +29,10 @@ class BpeTokenizer final : public Tokenizer {
   ~BpeTokenizer() override;
 
   std::string_view name() const noexcept override { return "bpe"; }
-  void encode_to(std::string_view text, std::vector<int32_t>& ids) const override;
+  void encode_to(std::string_view text, std::vector<int32_t>& ids) const override { encode_around(text, added_, ids); }
+  void encode_document_to(std::string_view text, std::vector<int32_t>& ids) const override {
+    encode_around(text, ordinary_, ids);
+  }
   std::optional<int32_t> end_of_text() const noexcept override { return end_of_text_; }
   std::string to_json() const override;
 
@@ -39,6 +42,7 @@ class BpeTokenizer final : public Tokenizer {
  private:
   struct Scratch;
 
+  void encode_around(std::string_view text, const AddedTokens& added, std::vector<int32_t>& ids) const;
   void encode_plain(std::string_view text, Scratch& scratch, std::vector<int32_t>& ids) const;
   void encode_piece(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const;
   void merge_piece(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const;
@@ -47,6 +51,7 @@ class BpeTokenizer final : public Tokenizer {
 
   BpeMerges merges_;
   AddedTokens added_;
+  AddedTokens ordinary_;  // those that are not special
   std::array<int32_t, 256> id_of_byte_;
   std::optional<int32_t> end_of_text_;
 

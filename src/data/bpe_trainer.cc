@@ -84,6 +84,11 @@ std::array<int32_t, 256> ids_in_alphabet_order() {
 
 }  // namespace
 
+BpeTrainerOptions with_end_of_text(uint64_t vocabulary_size) {
+  return {.vocabulary_size = static_cast<int32_t>(std::min<uint64_t>(vocabulary_size, INT32_MAX)),
+          .added_tokens = {std::string(kEndOfText)}};
+}
+
 void BpeTrainer::add(std::string_view text) {
   pretokenizer_.start(text);
   std::string_view piece;

@@ -20,6 +20,9 @@ struct BpeTrainerOptions {
   std::vector<std::string> added_tokens;  // get the last ids, in this order
 };
 
+// A vocabulary of so many tokens with kEndOfText as the last, which is where GPT-2 has it.
+BpeTrainerOptions with_end_of_text(uint64_t vocabulary_size);
+
 // The text is cut into the pieces of pretokenizer.h, and these are counted. Then, until the vocabulary is full: the
 // pair of neighbours that is there most often becomes a token. Of pairs that are there equally often the one with the
 // smallest left id wins, then the smallest right id. The result depends on the counts of pieces alone, not on the order

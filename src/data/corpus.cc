@@ -26,6 +26,8 @@ bool ends_in(const fs::path& path, const std::array<std::string_view, N>& ending
   return std::find(endings.begin(), endings.end(), ending) != endings.end();
 }
 
+bool is_text_name(const fs::path& path) { return ends_in(path, kTextEndings) || ends_in(path, kJsonEndings); }
+
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
 // Regular files below `folder`, by path, so that the order does not depend on the file system.
@@ -73,7 +75,7 @@ void Corpus::add_file(const fs::path& path) {
 void Corpus::add_folder(const fs::path& folder) {
   const size_t before = files_.size();
   for (const fs::path& path : files_below(folder)) {
-    if (ends_in(path, kTextEndings) || ends_in(path, kJsonEndings)) {
+    if (is_text_name(path)) {
       add_file(path);
     } else {
       ++passed_over_;
@@ -83,6 +85,13 @@ void Corpus::add_folder(const fs::path& folder) {
     throw Error("[data] {}: expected files that end in {}, {}, found none in the folder", folder.string(),
                 fmt::join(kTextEndings, " "), fmt::join(kJsonEndings, " "));
   }
+}
+
+std::optional<fs::path> Corpus::first_text_in(const fs::path& folder) {
+  for (fs::path& path : files_below(folder)) {
+    if (is_text_name(path)) return std::move(path);
+  }
+  return std::nullopt;
 }
 
 void Corpus::for_each_document(const Visitor& visit) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ class Corpus {
   // other. One file is mapped at a time, so nothing of the corpus is held after it was visited. Empty files and empty
   // documents are passed over.
   void for_each_document(const Visitor& visit) const;
+
+  // The first file that would be taken from a folder, in the order of the paths. Error when it cannot be listed.
+  static std::optional<std::filesystem::path> first_text_in(const std::filesystem::path& folder);
 
   const std::vector<File>& files() const { return files_; }
   uint64_t bytes() const { return bytes_; }              // of the files, JSON included

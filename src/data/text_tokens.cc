@@ -11,7 +11,7 @@ uint64_t tokens_of_piece(const TextPieces& pieces, const Tokenizer& tokenizer, u
   tokens.clear();
   pieces.visit(index, scratch, [&](const TextPieces::Span& span) {
     try {
-      tokenizer.encode_to(span.text, tokens);
+      tokenizer.encode_document_to(span.text, tokens);
     } catch (const Error& error) {  // of a tokenizer, which knows neither file nor place
       throw Error("[data] {}: after byte {}: {}", span.source, span.begin, error.what());
     }

@@ -5,33 +5,27 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
+#include <cstring>
 #include <limits>
 #include <system_error>
 #include <utility>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace quern::data {
 namespace {
 
 constexpr uint64_t kMostTokens = std::numeric_limits<int32_t>::max();  // what an llm.c header can count
 
-std::array<int32_t, kShardHeaderInts> header(uint64_t count) {
-  std::array<int32_t, kShardHeaderInts> ints = {};
-  ints[0] = kShardMagic;
-  ints[1] = kShardVersion;
-  ints[2] = static_cast<int32_t>(count);
-  return ints;
-}
-
 }  // namespace
 
-TokenShardWriter::TokenShardWriter(std::filesystem::path path, ShardFormat format)
-    : path_(std::move(path)), partial_(path_.string() + ".partial"), format_(format) {
+TokenShardWriter::TokenShardWriter(std::filesystem::path path, ShardFormat format, const Sha256Digest& tokenizer)
+    : path_(std::move(path)), partial_(path_.string() + ".partial"), format_(format), tokenizer_(tokenizer) {
   assert(format != ShardFormat::kDetect);
   file_.reset(std::fopen(partial_.c_str(), "wb"));
   if (!file_) fail("create");
-  if (format_ == ShardFormat::kLlmC) write(header(0).data(), kShardHeaderBytes);  // counted when it is finished
+  if (format_ == ShardFormat::kLlmC) write_header();  // counted when it is finished
 }
 
 TokenShardWriter::~TokenShardWriter() {
@@ -62,13 +56,23 @@ void TokenShardWriter::finish() {
   if (count_ == 0) throw Error("[data] {}: expected at least 1 token to write, found 0", path_.string());
   if (format_ == ShardFormat::kLlmC) {
     if (std::fseek(file_.get(), 0, SEEK_SET) != 0) fail("write");
-    write(header(count_).data(), kShardHeaderBytes);
+    write_header();
   }
   if (std::fflush(file_.get()) != 0 || ::fsync(::fileno(file_.get())) != 0) fail("write");
   std::error_code error;
   std::filesystem::rename(partial_, path_, error);
   if (error) throw Error("[data] {}: cannot rename from {}: {}", path_.string(), partial_.string(), error.message());
   file_.reset();
+  sync_folder(path_.parent_path());
+}
+
+void TokenShardWriter::write_header() {
+  std::array<int32_t, kShardHeaderInts> ints = {};
+  ints[0] = kShardMagic;
+  ints[1] = kShardVersion;
+  ints[2] = static_cast<int32_t>(count_);
+  std::memcpy(reinterpret_cast<char*>(ints.data()) + kShardDigestAt, tokenizer_.data(), tokenizer_.size());
+  write(ints.data(), kShardHeaderBytes);
 }
 
 void TokenShardWriter::write(const void* bytes, size_t count) {

@@ -12,12 +12,14 @@
 
 namespace quern::data {
 
-// The file appears under its name when finish() returns, complete; until then, and after an Error, there is only
-// PATH.partial, which the destructor removes. Every failure (folder missing, disk full, id above 65,535, more tokens
-// than an llm.c header counts) is an Error naming the file.
+// The file appears under its name when finish() returns, complete and kept by the disk; until then, and after an Error,
+// there is only PATH.partial, which the destructor removes. Every failure (folder missing, disk full, id above 65,535,
+// more tokens than an llm.c header counts) is an Error naming the file.
 class TokenShardWriter {
  public:
-  explicit TokenShardWriter(std::filesystem::path path, ShardFormat format = ShardFormat::kLlmC);
+  // `tokenizer`: its digest, for the header of llm.c's format; zeros: not known.
+  explicit TokenShardWriter(std::filesystem::path path, ShardFormat format = ShardFormat::kLlmC,
+                            const Sha256Digest& tokenizer = {});
   TokenShardWriter(const TokenShardWriter&) = delete;
   TokenShardWriter& operator=(const TokenShardWriter&) = delete;
   ~TokenShardWriter();
@@ -31,11 +33,13 @@ class TokenShardWriter {
   };
 
   void write(const void* bytes, size_t count);
+  void write_header();
   [[noreturn]] void fail(const char* what) const;
 
   std::filesystem::path path_;
   std::filesystem::path partial_;
   ShardFormat format_;
+  Sha256Digest tokenizer_;
   uint64_t count_ = 0;
   std::vector<uint16_t> words_;
   std::unique_ptr<std::FILE, Close> file_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cassert>
+#include <cctype>
 #include <cstring>
 #include <system_error>
 
@@ -41,7 +42,9 @@ ShardTokens find_llm_c(std::string_view bytes, std::string_view file) {
     throw Error("[data] {}: expected {} bytes for {} tokens, found {} bytes", file, expected, count, bytes.size());
   }
   const char* tokens = bytes.data() + kShardHeaderBytes;
-  return {reinterpret_cast<const uint16_t*>(tokens), static_cast<uint64_t>(count), ShardFormat::kLlmC};
+  ShardTokens found = {reinterpret_cast<const uint16_t*>(tokens), static_cast<uint64_t>(count), ShardFormat::kLlmC};
+  std::memcpy(found.tokenizer.data(), bytes.data() + kShardDigestAt, found.tokenizer.size());
+  return found;
 }
 
 ShardTokens find_raw(std::string_view bytes, std::string_view file) {
@@ -68,7 +71,7 @@ std::vector<fs::path> shards_in(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() == ".bin") found.push_back(it->path());
+    if (is_shard_name(it->path())) found.push_back(it->path());
   }
   if (error) throw Error("[data] {}: cannot list the folder: {}", folder.string(), error.message());
   if (found.empty()) throw Error("[data] {}: expected token shards (*.bin), found none in the folder", folder.string());
@@ -92,6 +95,12 @@ std::vector<fs::path> with_folders_listed(const std::vector<fs::path>& paths) {
 
 }  // namespace
 
+bool is_shard_name(const fs::path& path) {
+  std::string ending = path.extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending == ".bin";
+}
+
 ShardTokens find_shard_tokens(std::string_view bytes, std::string_view file, ShardFormat format) {
   assert(reinterpret_cast<uintptr_t>(bytes.data()) % alignof(uint16_t) == 0);
   const bool llm_c = format == ShardFormat::kLlmC || (format == ShardFormat::kDetect && has_header(bytes));
@@ -107,6 +116,15 @@ TokenShards::TokenShards(const std::vector<fs::path>& paths, uint32_t vocabulary
     size_ += tokens.count;
   }
   if (shards_.empty()) throw Error("[data] expected token shards, found none");
+}
+
+void TokenShards::check_tokenizer(const Sha256Digest& digest, const fs::path& file) const {
+  for (const Shard& shard : shards_) {
+    if (shard.tokens.tokenizer == Sha256Digest{} || shard.tokens.tokenizer == digest) continue;
+    throw Error(
+        "[data] {}: expected tokens of {}, found those of another tokenizer; make both again with `quern tokenize`",
+        shard.file.path().string(), file.string());
+  }
 }
 
 void TokenShards::copy(uint64_t position, size_t count, int32_t* out) const {

@@ -1,6 +1,7 @@
 // Token files of other trainers, memory mapped: one or many of them are one stream.
 //
-//   llm.c `.bin`    256 little-endian int32 (magic 20240520, version 1, number of tokens, zeros), then uint16 tokens
+//   llm.c `.bin`    256 little-endian int32 (magic 20240520, version 1, number of tokens, zeros), then uint16 tokens;
+//                   of those that Quern writes, words 8 to 15 are the digest of the tokenizer, where others have zeros
 //   nanoGPT `.bin`  uint16 tokens and nothing else
 #pragma once
 
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "core/mapped_file.h"
+#include "core/sha256.h"
 #include "data/token_stream.h"
 
 namespace quern::data {
@@ -22,11 +24,16 @@ inline constexpr int32_t kShardMagic = 20240520;
 inline constexpr int32_t kShardVersion = 1;
 inline constexpr size_t kShardHeaderInts = 256;
 inline constexpr size_t kShardHeaderBytes = kShardHeaderInts * sizeof(int32_t);
+inline constexpr size_t kShardDigestAt = 8 * sizeof(int32_t);
+
+// Whether a file is named as a shard: .bin, in either case.
+bool is_shard_name(const std::filesystem::path& path);
 
 struct ShardTokens {
   const uint16_t* tokens;
   uint64_t count;
-  ShardFormat format;  // the one that was found
+  ShardFormat format;           // the one that was found
+  Sha256Digest tokenizer = {};  // Tokenizer::digest(); zeros where the file does not say
 };
 
 // Where the tokens of a shard are in `bytes`, which must be aligned to 2 bytes. Reads the header only. Throws Error
@@ -42,6 +49,9 @@ class TokenShards : public TokenStream {
 
   uint64_t size() const override { return size_; }
   void copy(uint64_t position, size_t count, int32_t* out) const override;  // Error for an id >= vocabulary
+
+  // Error, naming the shard, when one was made with another tokenizer than that with this digest, which is in `file`.
+  void check_tokenizer(const Sha256Digest& digest, const std::filesystem::path& file) const;
 
   size_t shards() const { return shards_.size(); }
   const std::filesystem::path& path(size_t shard) const { return shards_[shard].file.path(); }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "data/tokenizer_json.h"
 
 namespace quern::data {
@@ -82,6 +83,17 @@ std::string_view Tokenizer::bytes_of(int32_t id) const {
   return tokens_[id];
 }
 
+Sha256Digest Tokenizer::digest() const noexcept {
+  Sha256 hash;
+  const auto add = [&hash](int64_t number) { hash.update(std::as_bytes(std::span(&number, 1))); };
+  add(end_of_text().value_or(-1));
+  for (int32_t id = 0; id < tokens_.size(); ++id) {
+    add(static_cast<int64_t>(tokens_[id].size()));
+    hash.update(std::as_bytes(std::span(tokens_[id])));
+  }
+  return hash.finish();
+}
+
 void Tokenizer::decode_to(std::span<const int32_t> ids, std::string& text) const {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] < 0 || ids[i] >= tokens_.size()) {
@@ -104,6 +116,7 @@ void Tokenizer::save(const std::string& path) const {
     if (std::rename(partial.c_str(), path.c_str()) != 0) {
       throw Error("[tokenizer] {}: cannot be written: {}", path, std::strerror(errno));
     }
+    sync_folder(std::filesystem::path(path).parent_path());
   } catch (...) {
     ::unlink(partial.c_str());
     throw;

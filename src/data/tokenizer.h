@@ -9,9 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/sha256.h"
 #include "data/token_table.h"
 
 namespace quern::data {
+
+// The special token that ends a document, spelled as GPT-2 spells it.
+inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 // Immutable once made; every function may be called from any thread. Ids are 0 ... vocabulary_size() - 1.
 //
@@ -26,9 +30,14 @@ class Tokenizer {
   // byte, char or bpe.
   virtual std::string_view name() const noexcept = 0;
 
-  // Appends the ids of `text` to `ids`, which is as before if an Error is thrown.
+  // Appends the ids of `text` to `ids`, which is as before if an Error is thrown. Where `text` spells a special token,
+  // it is that token: for prompts, which someone types and may want to start with one.
   virtual void encode_to(std::string_view text, std::vector<int32_t>& ids) const = 0;
   std::vector<int32_t> encode(std::string_view text) const;
+
+  // The same for text to learn from or to evaluate on: what spells a special token is ordinary text there, because a
+  // page about tokenizers does not end where it mentions <|endoftext|>.
+  virtual void encode_document_to(std::string_view text, std::vector<int32_t>& ids) const { encode_to(text, ids); }
 
   // Appends the bytes of `ids` to `text`. A character can be spread over several ids, so the bytes of some of the ids
   // of a text need not be valid UTF-8. An id outside of the vocabulary is an Error, and `text` is as before.
@@ -40,7 +49,11 @@ class Tokenizer {
 
   int32_t vocabulary_size() const noexcept { return tokens_.size(); }
 
-  // The id of <|endoftext|>, which stands between documents, if the vocabulary has one.
+  // SHA-256 of what the ids stand for: the bytes of every id and which one ends a document. Tells whether tokens on
+  // disk are this tokenizer's; does not depend on how tokenizer.json is written.
+  Sha256Digest digest() const noexcept;
+
+  // The id of kEndOfText, which follows every document, if the vocabulary has one.
   virtual std::optional<int32_t> end_of_text() const noexcept { return std::nullopt; }
 
   // A tokenizer.json that Hugging Face `tokenizers` reads and that gives the same ids there.

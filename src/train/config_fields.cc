@@ -135,7 +135,7 @@ std::vector<Field> make_fields() {
        whole<kData, &C::Data::stories_bytes>(1000, 100'000'000'000)},
       {"data", "tokenizer", "What a token is: a byte, a character, or a piece of a word learned from the text.",
        choice<kData, &C::Data::tokenizer>(kTokenizers)},
-      {"data", "vocabulary", "Tokens that bpe learns, its 256 bytes included.",
+      {"data", "vocabulary", "Tokens of bpe: 256 bytes, what it learns, the end of text.",
        whole<kData, &C::Data::vocabulary>(256, 1'000'000)},
       {"data", "validation_fraction", "Share of the text, at its end, that is held out.",
        real<kData, &C::Data::validation_fraction>(0.0, 0.9)},

@@ -13,6 +13,7 @@
 #include "data/stream_batches.h"
 #include "data/token_buffer.h"
 #include "data/token_shards.h"
+#include "train/data_kind.h"
 #include "train/stream_dataset.h"
 
 namespace quern::train {
@@ -74,23 +75,23 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
         }
       });
       check_any_text(bytes, name);
-      data::BpeTrainerOptions options;
-      options.vocabulary_size = static_cast<int32_t>(vocabulary);
-      return trainer.train(options);
+      return trainer.train(data::with_end_of_text(vocabulary));
     }
   }
   throw Error("[data] tokenizer: expected byte, char or bpe");
 }
 
-std::unique_ptr<data::TokenBuffer> fill_buffer(const data::Tokenizer& tokenizer, std::string_view name, Meter meter,
-                                               const ForEachDocument& for_each, uint64_t* bytes) {
+TokenisedText tokenise(const data::Tokenizer& tokenizer, std::string_view name, Meter meter,
+                       const ForEachDocument& for_each) {
+  TokenisedText result;
   auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(tokenizer.vocabulary_size()));
   const std::optional<int32_t> end = tokenizer.end_of_text();
   for_each([&](std::string_view text, const fs::path& file) {
-    *bytes += text.size();
+    result.bytes += text.size();
+    ++result.documents;
     buffer->append_text(text, [&](std::string_view piece, std::vector<int32_t>& ids) {
       try {
-        tokenizer.encode_to(piece, ids);
+        tokenizer.encode_document_to(piece, ids);
       } catch (const Error& error) {
         throw_in_file(error, file, static_cast<size_t>(piece.data() - text.data()));
       }
@@ -98,8 +99,9 @@ std::unique_ptr<data::TokenBuffer> fill_buffer(const data::Tokenizer& tokenizer,
     });
     if (end) buffer->append({&*end, 1});
   });
-  check_any_text(*bytes, name);
-  return buffer;
+  check_any_text(result.bytes, name);
+  result.stream = std::move(buffer);
+  return result;
 }
 
 // The tokenizer that made the shards lies beside them, if anywhere; or it was kept with the run.
@@ -109,14 +111,15 @@ fs::path tokenizer_of_shards(const fs::path& shards, const fs::path& of_run) {
   return fs::exists(beside) ? beside : fs::path();
 }
 
-Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths, const fs::path& tokenizer_file) {
+Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths, const fs::path& of_run) {
   for (const fs::path& path : paths) {
     if (!fs::exists(path)) throw Error("[data] {}: expected a file or folder, found nothing", path.string());
   }
   Dataset dataset;
   dataset.vocabulary = static_cast<uint32_t>(config.model.vocabulary);
-  if (const fs::path file = tokenizer_of_shards(paths[0], tokenizer_file); !file.empty()) {
-    dataset.tokenizer = data::Tokenizer::load(file.string());
+  const fs::path tokenizer_file = tokenizer_of_shards(paths[0], of_run);
+  if (!tokenizer_file.empty()) {
+    dataset.tokenizer = data::Tokenizer::load(tokenizer_file.string());
     dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
   }
   if (dataset.vocabulary == 0) {
@@ -125,27 +128,35 @@ Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths,
         "beside them",
         paths[0].string());
   }
-  dataset.stream = std::make_unique<data::TokenShards>(paths, dataset.vocabulary);
+  auto shards = std::make_unique<data::TokenShards>(paths, dataset.vocabulary);
+  if (dataset.tokenizer != nullptr) shards->check_tokenizer(dataset.tokenizer->digest(), tokenizer_file);
+  dataset.stream = std::move(shards);
   return dataset;
 }
 
-Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const Meter& meter,
+Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, uint64_t size, const OpenOptions& options,
                   const ForEachDocument& for_each) {
+  const Meter meter{size, options.progress};
+  const bool known = fs::exists(tokenizer_file);
   Dataset dataset;
-  dataset.tokenizer = fs::exists(tokenizer_file) ? data::Tokenizer::load(tokenizer_file.string())
-                                                 : learn_tokenizer(config.data.tokenizer, config.data.vocabulary,
-                                                                   data_name(config), meter, for_each);
-  uint64_t bytes = 0;
-  dataset.stream = fill_buffer(*dataset.tokenizer, data_name(config), meter, for_each, &bytes);
+  dataset.tokenizer =
+      known ? data::Tokenizer::load(tokenizer_file.string())
+            : learn_tokenizer(config.data.tokenizer, config.data.vocabulary, data_name(config), meter, for_each);
+  TokenisedText text = tokenise(*dataset.tokenizer, data_name(config), meter, for_each);
+  if (!known && text.documents > 1 && !dataset.tokenizer->end_of_text() && options.warn) {
+    options.warn(no_end_of_text(data_name(config), *dataset.tokenizer));
+  }
+  dataset.stream = std::move(text.stream);
   dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
   dataset.bytes_per_token =
-      static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, dataset.stream->size()));
+      static_cast<double>(text.bytes) / static_cast<double>(std::max<uint64_t>(1, dataset.stream->size()));
   return dataset;
 }
 
-Dataset open_stories(const RunConfig& config, const fs::path& tokenizer_file, const Progress& progress) {
+// All stories are one document, whatever the tokenizer: their text marks where each ends.
+Dataset open_stories(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
   const std::string text = data::stories_text(config.train.seed, config.data.stories_bytes);
-  Dataset dataset = open_text(config, tokenizer_file, {text.size(), progress},
+  Dataset dataset = open_text(config, tokenizer_file, text.size(), options,
                               [&](const data::Corpus::Visitor& visit) { visit(text, "stories"); });
   dataset.floor = data::stories_entropy().nats_per_byte * dataset.bytes_per_token;
   return dataset;
@@ -153,14 +164,16 @@ Dataset open_stories(const RunConfig& config, const fs::path& tokenizer_file, co
 
 }  // namespace
 
-bool is_shards(const fs::path& path) {
-  if (!fs::is_directory(path)) return path.extension() == ".bin";
-  const fs::directory_iterator files(path);
-  return std::any_of(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".bin"; });
-}
-
 std::string data_name(const RunConfig& config) {
   return config.data.paths.empty() ? "stories" : fmt::format("{}", fmt::join(config.data.paths, ", "));
+}
+
+std::string no_end_of_text(std::string_view data, const data::Tokenizer& tokenizer) {
+  return fmt::format(
+      "{}: documents follow each other without a mark, because {} tokenizers have no end of text; choose bpe for a "
+      "model "
+      "that knows where a document ends",
+      data, tokenizer.name());
 }
 
 uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer) {
@@ -178,12 +191,12 @@ Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file, co
   const std::vector<fs::path> paths(config.data.paths.begin(), config.data.paths.end());
   Dataset dataset;
   if (paths.empty()) {
-    dataset = open_stories(config, tokenizer_file, options.progress);
-  } else if (std::all_of(paths.begin(), paths.end(), is_shards)) {
+    dataset = open_stories(config, tokenizer_file, options);
+  } else if (are_shards(paths)) {
     dataset = open_shards(config, paths, tokenizer_file);
   } else {
     const data::Corpus corpus(paths);
-    dataset = open_text(config, tokenizer_file, {corpus.bytes(), options.progress},
+    dataset = open_text(config, tokenizer_file, corpus.bytes(), options,
                         [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
   }
   dataset.split = data::split_by_position(*dataset.stream, config.data.validation_fraction);
@@ -226,18 +239,15 @@ void check_same_data(const RunConfig& config, const Dataset& dataset, const chec
 
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
                                                  const std::vector<fs::path>& paths) {
-  const data::Corpus corpus(paths);
+  const data::Corpus corpus = text_of(paths, "a tokenizer is learned from text");
   return learn_tokenizer(kind, vocabulary, paths.front().string(), {},
                          [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
 }
 
-std::unique_ptr<data::TokenStream> tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths,
-                                            uint64_t* bytes) {
-  const data::Corpus corpus(paths);
-  *bytes = 0;
-  return fill_buffer(
-      tokenizer, paths.front().string(), {},
-      [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); }, bytes);
+TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths) {
+  const data::Corpus corpus = text_of(paths, "they are tokenised already");
+  return tokenise(tokenizer, paths.front().string(), {},
+                  [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
 }
 
 }  // namespace quern::train

@@ -26,6 +26,8 @@ using Progress = std::function<void(std::string_view what, uint64_t done, uint64
 struct OpenOptions {
   Progress progress = {};
   uint64_t validation_tokens = UINT64_MAX;  // of a stream, at most
+  // Told what is not as one would expect it and can be mended before a run starts.
+  std::function<void(const std::string& text)> warn = {};
 };
 
 struct Dataset {
@@ -37,14 +39,15 @@ struct Dataset {
   data::Fingerprint fingerprint;
   uint32_t vocabulary = 0;
   double bytes_per_token = 0;   // of the text; 0 for token shards
-  std::optional<double> floor;  // nats per token that no model can go below on average; known for stories only
+  std::optional<double> floor;  // lowest expected loss on unseen text, in nats per token; known for stories only
 };
 
-// Reads what config.data names: text files, folders, JSON Lines, or token shards (.bin files, or folders with nothing
-// else); stories when it names nothing. The tokenizer is loaded from `tokenizer_file` if that exists, else made from
+// Reads what config.data names: text files, folders, JSON Lines, or token shards (data_kind.h); stories when it names
+// nothing. The tokenizer is loaded from `tokenizer_file` if that exists, else made from
 // the text; the caller saves it. Error for missing, empty or unreadable data, and for shards of which
 // neither a tokenizer.json beside them nor model.vocabulary says how many tokens there are, and for less
-// than a sequence in either part of the split. For data.sampling = stream see stream_dataset.h.
+// than a sequence in either part of the split, and for shards that another tokenizer made. For data.sampling = stream
+// see stream_dataset.h.
 Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file,
                      const OpenOptions& options = {});
 
@@ -63,15 +66,20 @@ std::string data_name(const RunConfig& config);
 // model.vocabulary where it is set, else the tokenizer's. Error when it is set too low.
 uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer);
 
-// Whether a path that exists is a token shard or a folder with some.
-bool is_shards(const std::filesystem::path& path);
+// Says that documents follow each other without a mark, where the tokenizer has no end of text.
+std::string no_end_of_text(std::string_view data, const data::Tokenizer& tokenizer);
 
 // A tokenizer made from text files, folders or JSON Lines. `vocabulary` is for bpe.
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
                                                  const std::vector<std::filesystem::path>& paths);
 
+struct TokenisedText {
+  std::unique_ptr<data::TokenStream> stream;
+  uint64_t bytes = 0;      // of text
+  uint64_t documents = 0;  // that are not empty
+};
+
 // The tokens of other text with a tokenizer that is there. Where that has an end of text, it follows every document.
-std::unique_ptr<data::TokenStream> tokenise(const data::Tokenizer& tokenizer,
-                                            const std::vector<std::filesystem::path>& paths, uint64_t* bytes);
+TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<std::filesystem::path>& paths);
 
 }  // namespace quern::train

@@ -21,8 +21,7 @@ EvaluationText open_held_out(const TrainedModel& trained) {
 EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths) {
   if (paths.empty()) return open_held_out(trained);
   EvaluationText text;
-  uint64_t bytes = 0;
-  text.other = tokenise(trained.needed_tokenizer(), paths, &bytes);
+  text.other = tokenise(trained.needed_tokenizer(), paths).stream;
   text.range = {text.other.get(), 0, text.other->size()};
   check_length(paths.front().string(), "text", text.range.size(), trained.config.model.context);
   return text;

@@ -43,7 +43,8 @@ uint64_t validation_tokens(const RunConfig& config) {
 OpenOptions open_options(const RunConfig& config, Observer& observer) {
   return {.progress = [&observer](std::string_view what, uint64_t done,
                                   uint64_t total) { observer.on_preparing(what, done, total); },
-          .validation_tokens = validation_tokens(config)};
+          .validation_tokens = validation_tokens(config),
+          .warn = [&observer](const std::string& text) { observer.on_warning(text); }};
 }
 
 // Everything of a run that is in memory.
@@ -311,6 +312,10 @@ class Session {
     return state_;
   }
 
+  std::optional<int32_t> end_of_text() const {
+    return dataset_.tokenizer == nullptr ? std::nullopt : dataset_.tokenizer->end_of_text();
+  }
+
   void save(Observer& observer) {
     const Timed timed(kCheckpoint);
     current_state();
@@ -321,7 +326,8 @@ class Session {
                                             .width = model.width,
                                             .context = model.context,
                                             .vocabulary = model.vocabulary,
-                                            .dropout = config_.model.dropout});
+                                            .dropout = config_.model.dropout,
+                                            .end_of_text = end_of_text()});
     // One that an interruption left must not push out what a rollback would go back to.
     if (config_.diagnostics.policy != Policy::kRollback || is_regular(state_.step)) {
       checkpoint::remove_old(folder_ / kCheckpointFolder, state_.step,

@@ -13,6 +13,7 @@
 #include "data/stories.h"
 #include "data/text_tokens.h"
 #include "data/token_buffer.h"
+#include "train/data_kind.h"
 
 namespace quern::train {
 namespace {
@@ -29,13 +30,14 @@ data::TextSources sources_of(const RunConfig& config) {
     return {std::make_shared<data::TextSource>("stories", std::move(text))};
   }
   const std::vector<fs::path> paths(config.data.paths.begin(), config.data.paths.end());
-  for (const fs::path& path : paths) {
-    if (!fs::exists(path) || !is_shards(path)) continue;
-    throw Error(
-        "[data] {}: expected text, found token shards; data.sampling = stream tokenises text: use random or epoch",
-        path.string());
-  }
-  return data::text_sources(data::Corpus(paths));
+  return data::text_sources(text_of(paths, "data.sampling = stream tokenises text: use random or epoch"));
+}
+
+// Whether there may be more than one document; how many there are in JSON Lines is not known before all is read.
+bool may_have_documents(const data::TextSources& sources) {
+  return sources.size() > 1 || std::ranges::any_of(sources, [](const std::shared_ptr<const data::TextSource>& source) {
+           return source->kind() == data::Corpus::Kind::kJsonLines;
+         });
 }
 
 // Visits `count` of the pieces, evenly spread.
@@ -63,9 +65,7 @@ std::unique_ptr<data::Tokenizer> learn_bpe(const data::TextPieces& text, uint64_
   for_each_piece(text, std::min(text.count(), kMostSamples), progress,
                  [&](const data::TextPieces::Span& span) { trainer.add(span.text); });
   if (progress) progress("learning a vocabulary", 0, 1);
-  data::BpeTrainerOptions options;
-  options.vocabulary_size = static_cast<int32_t>(vocabulary);
-  return trainer.train(options);
+  return trainer.train(data::with_end_of_text(vocabulary));
 }
 
 std::unique_ptr<data::Tokenizer> learn(const RunConfig& config, const data::TextPieces& text,
@@ -109,9 +109,12 @@ void take_tokens(const data::TextPieces& text, const data::Tokenizer& tokenizer,
 Dataset open_stream(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
   const data::TextSources sources = sources_of(config);
   const data::TextPieces whole(sources);
+  const bool known = fs::exists(tokenizer_file);
   Dataset dataset;
-  dataset.tokenizer = fs::exists(tokenizer_file) ? data::Tokenizer::load(tokenizer_file.string())
-                                                 : learn(config, whole, options.progress);
+  dataset.tokenizer = known ? data::Tokenizer::load(tokenizer_file.string()) : learn(config, whole, options.progress);
+  if (!known && may_have_documents(sources) && !dataset.tokenizer->end_of_text() && options.warn) {
+    options.warn(no_end_of_text(data_name(config), *dataset.tokenizer));
+  }
   dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
   dataset.fingerprint = data::fingerprint(sources, dataset.tokenizer->to_json());
 

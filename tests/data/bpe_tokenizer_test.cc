@@ -71,6 +71,28 @@ TEST(BpeTokenizer, FindsAddedTokensFirstAndTheLongest) {
   EXPECT_EQ(BpeTokenizer(model_of({}), "test").end_of_text(), std::nullopt);
 }
 
+// A document that mentions a special token must not be cut in two by it.
+TEST(BpeTokenizer, SpecialTokensInDocumentsAreText) {
+  BpeModel model = model_of({{"a", "b"}});
+  add_token(model, "<|endoftext|>");
+  add_token(model, "abba");
+  model.added.back().special = false;
+  const BpeTokenizer tokenizer(model, "test");
+  Ids ids = {1};
+  tokenizer.encode_document_to("ab<|endoftext|>abba", ids);
+  EXPECT_EQ(ids.front(), 1);
+  EXPECT_EQ(ids[1], id_of(model, "ab"));
+  EXPECT_EQ(ids.back(), id_of(model, "abba"));
+  EXPECT_EQ(std::ranges::count(ids, tokenizer.end_of_text().value()), 0);
+  EXPECT_EQ(tokenizer.decode(std::span(ids).subspan(1)), "ab<|endoftext|>abba");
+
+  model.added.front().special = false;  // as some files have it
+  ids.clear();
+  const BpeTokenizer unmarked(model, "test");
+  unmarked.encode_document_to("<|endoftext|>", ids);
+  EXPECT_EQ(std::ranges::count(ids, unmarked.end_of_text().value()), 0);
+}
+
 TEST(BpeTokenizer, RoundTripsAnyBytes) {
   const auto tokenizer =
       test::trained(test::random_words(3000, "etaoin", 1) + test::random_bytes(20000, 3),

@@ -106,6 +106,15 @@ TEST(BpeTrainer, AddedTokensGetTheLastIds) {
   EXPECT_EQ(tokenizer->end_of_text(), 258);
 }
 
+TEST(BpeTrainer, TheEndOfTextIsTheLastTokenOfTheVocabularyThatWasAskedFor) {
+  const auto tokenizer = trained("abab abab", with_end_of_text(258));
+  EXPECT_EQ(learned(*tokenizer), (std::vector<std::string>{"ab", "<|endoftext|>"}));
+  EXPECT_EQ(tokenizer->vocabulary_size(), 258);
+  EXPECT_EQ(tokenizer->end_of_text(), 257);
+  EXPECT_TRUE(tokenizer->added_tokens().front().special);
+  EXPECT_THROW(trained("a", with_end_of_text(256)), Error);
+}
+
 TEST(BpeTrainer, StopsWhenNoPairIsFrequentEnough) {
   EXPECT_EQ(trained("abc", {.vocabulary_size = 1000, .added_tokens = {}})->vocabulary_size(), 256);
   EXPECT_EQ(trained("abc", {.vocabulary_size = 1000, .minimum_count = 1, .added_tokens = {}})->vocabulary_size(), 258);

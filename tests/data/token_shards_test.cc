@@ -160,6 +160,36 @@ TEST(TokenShardWriter, NamesTheFileItCannotWrite) {
   EXPECT_TRUE(contains(error_of([&] { TokenShardWriter(folder.path() / "out.bin").finish(); }), "at least 1 token"));
 }
 
+// Words that llm.c leaves at zero say which tokenizer made the tokens, so that those of another are refused.
+TEST(TokenShardWriter, MarksTokensWithTheirTokenizer) {
+  const test::Folder folder;
+  const fs::path path = folder.path() / "out.bin";
+  Sha256Digest digest;
+  for (size_t i = 0; i < digest.size(); ++i) digest[i] = static_cast<uint8_t>(7 * i + 1);
+  TokenShardWriter writer(path, ShardFormat::kLlmC, digest);
+  writer.append(Tokens{1, 2});
+  writer.finish();
+  const std::string bytes = read_all(path);
+  std::string plain = bytes;
+  EXPECT_EQ(bytes.substr(32, 32), std::string(digest.begin(), digest.end()));
+  plain.replace(32, 32, 32, '\0');
+  EXPECT_EQ(plain, llm_c_bytes({1, 2}));
+
+  const TokenShards shards({path}, 10);
+  shards.check_tokenizer(digest, "t.json");
+  ++digest[31];
+  EXPECT_TRUE(contains(error_of([&] { shards.check_tokenizer(digest, "t.json"); }),
+                       "out.bin: expected tokens of t.json, found those of another tokenizer"));
+  TokenShards({folder.write("llm_c.bin", plain)}, 10).check_tokenizer(digest, "t.json");
+  TokenShards({folder.write("raw.bin", raw_bytes({1, 2}))}, 10).check_tokenizer(digest, "t.json");
+}
+
+TEST(TokenShards, EndingsCountInEitherCase) {
+  const test::Folder folder;
+  folder.write("A.BIN", raw_bytes({1, 2}));
+  EXPECT_EQ(TokenShards({folder.path()}, 10).size(), 2u);
+}
+
 // /dev/full takes no byte, as a full disk.
 TEST(TokenShardWriter, LeavesTheOldShardWhenTheDiskIsFull) {
   const test::Folder folder;

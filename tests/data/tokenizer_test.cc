@@ -117,6 +117,16 @@ TEST_F(TokenizerFile, IsLoadedAsItWasSaved) {
   EXPECT_FALSE(std::filesystem::exists(path("t.json.partial")));
 }
 
+// However its file is written: tokens on disk are compared with it.
+TEST_F(TokenizerFile, TheDigestTellsTokenizersApart) {
+  const auto one = CharTokenizer::from_text("abc", "text");
+  const auto same = Tokenizer::from_json(one->to_json() + "  \n", "text");
+  EXPECT_EQ(one->digest(), same->digest());
+  EXPECT_NE(one->digest(), CharTokenizer::from_text("abd", "text")->digest());
+  EXPECT_NE(one->digest(), CharTokenizer::from_text("ab", "text")->digest());
+  EXPECT_NE(one->digest(), ByteTokenizer().digest());
+}
+
 TEST_F(TokenizerFile, ErrorsNameTheFile) {
   EXPECT_EQ(error_of([&] { Tokenizer::load(path("none.json")); }),
             "[tokenizer] " + path("none.json") + ": cannot be opened: No such file or directory");

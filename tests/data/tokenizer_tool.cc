@@ -1,6 +1,7 @@
 // Drives the tokenizers by hand, for scripts/check_tokenizer_hf.py and for measuring. Input is standard input.
 //   tokenizer_tool train byte|char|bpe SIZE OUT.json    learns from the input (SIZE: ids of bpe, ignored by the others)
 //   tokenizer_tool encode TOKENIZER.json                prints the ids
+//   tokenizer_tool document TOKENIZER.json              the same, with special tokens as ordinary text
 //   tokenizer_tool decode TOKENIZER.json                prints the bytes of ids
 //   tokenizer_tool split                                prints the length of each piece, in bytes
 // Times go to standard error.
@@ -41,6 +42,12 @@ void encode(const Tokenizer& tokenizer, std::string_view text) {
   for (const int32_t id : ids) fmt::print("{}\n", id);
 }
 
+void encode_document(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<int32_t> ids;
+  tokenizer.encode_document_to(text, ids);
+  for (const int32_t id : ids) fmt::print("{}\n", id);
+}
+
 void decode(const Tokenizer& tokenizer) {
   const std::vector<int32_t> ids{std::istream_iterator<int32_t>(std::cin), {}};
   std::cout << tokenizer.decode(ids);
@@ -65,10 +72,12 @@ int run(const std::vector<std::string>& words) {
     timed("train", text.size(), [&] { return train(words[1], std::stoi(words[2]), text); })->save(words[3]);
   } else if (command == "encode" && words.size() == 2) {
     encode(*timed("load", 0, [&] { return Tokenizer::load(words[1]); }), text);
+  } else if (command == "document" && words.size() == 2) {
+    encode_document(*Tokenizer::load(words[1]), text);
   } else if (command == "split" && words.size() == 1) {
     split(text);
   } else {
-    throw Error("[tokenizer_tool] expected train, encode, decode or split; see tests/data/tokenizer_tool.cc");
+    throw Error("[tokenizer_tool] expected train, encode, document, decode or split; see tests/data/tokenizer_tool.cc");
   }
   return 0;
 }
