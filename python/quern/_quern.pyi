@@ -36,24 +36,26 @@ class Model:
     def evaluate(self, *paths: str | PathLike[str], threads: int | None = None) -> dict[str, Any]: ...
     def generate(
         self,
-        prompt: str | bytes = "\n",
+        prompt: str | bytes | None = None,
         *,
         tokens: int = 256,
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        ignore_end: bool = False,
         threads: int | None = None,
     ) -> str: ...
     def stream(
         self,
-        prompt: str | bytes = "\n",
+        prompt: str | bytes | None = None,
         *,
         tokens: int = 256,
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
         seed: int = 0,
+        ignore_end: bool = False,
         threads: int | None = None,
     ) -> TextStream: ...
 

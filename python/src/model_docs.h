@@ -39,7 +39,10 @@ inline constexpr const char* kContextDoc = R"(How many tokens it sees at most.
 >>> tokens = model.encode("Once upon a time, in a house at the end of the road, there was a cat.")
 >>> logits = model.logits(tokens[-model.context:]))";
 
-inline constexpr const char* kVocabularyDoc = R"(How many different tokens there are: the last dimension of logits().
+inline constexpr const char* kVocabularyDoc = R"(How many rows the token table has: the last dimension of logits().
+
+At least as many as the tokenizer has tokens. Where model.vocabulary asked for more, the rows after those are filler: no
+text has such tokens, generate() never draws them, decode() refuses them.
 
 >>> model.logits(model.encode("Once")).shape[-1] == model.vocabulary
 True)";
@@ -61,7 +64,7 @@ inline constexpr const char* kDecodeDoc = R"(The text of token ids. Bytes that a
 
 inline constexpr const char* kLogitsDoc = R"(The logits of every position as float32.
 
-(T, V) for T tokens, (B, T, V) for (B, T) of them, V the vocabulary. Position t tells what follows tokens 0 ... t. T is
+(T, V) for T tokens, (B, T, V) for (B, T) of them, V the vocabulary, filler rows included. Position t tells what follows tokens 0 ... t. T is
 at most `context`. `threads`: every core by default; the bits do not depend on it.
 
 >>> tokens = model.encode("Once upon")
@@ -86,7 +89,8 @@ inline constexpr const char* kGenerateDoc = R"(Continues `prompt` by up to `toke
 
 temperature: below 1 more likely text, above 1 more surprising, 0 the likeliest token. top_k: only the k likeliest
 tokens, 0 for all. top_p: only the likeliest tokens that make up this share. The same prompt and seed give the same
-text, with any number of threads: what `quern generate` prints after the prompt.
+text, with any number of threads: what `quern generate` prints after the prompt. Without a prompt the text starts with a
+new line. It ends where the model ends the document; with ignore_end=True it has "<|endoftext|>" there and continues.
 
 >>> model.generate("Once", tokens=20, seed=7) == model.generate("Once", tokens=20, seed=7)
 True)";

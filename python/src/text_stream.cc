@@ -19,8 +19,9 @@ using train::TrainedModel;
 
 // How a text is to be written, as the caller says it.
 struct Request {
-  Request(std::string its_prompt, const py::object& tokens, const py::object& temperature, const py::object& top_k,
-          const py::object& top_p, const py::object& seed, const py::object& its_threads)
+  Request(std::optional<std::string> its_prompt, const py::object& tokens, const py::object& temperature,
+          const py::object& top_k, const py::object& top_p, const py::object& seed, bool ignore_end,
+          const py::object& its_threads)
       : prompt(std::move(its_prompt)), threads(threads_from(its_threads)) {
     const int64_t count = signed_from(tokens, "[generate] tokens");
     if (count < 0) throw Error("[generate] tokens: expected 0 or more, found {}", count);
@@ -28,10 +29,15 @@ struct Request {
                .sampling = {.temperature = float_from(temperature, "[generate] temperature"),
                             .top_k = signed_from(top_k, "[generate] top_k"),
                             .top_p = float_from(top_p, "[generate] top_p"),
-                            .seed = whole_from(seed, "[generate] seed")}};
+                            .seed = whole_from(seed, "[generate] seed")},
+               .ignore_end = ignore_end};
   }
 
-  std::string prompt;
+  std::vector<int32_t> tokens_of(const data::Tokenizer& tokenizer) const {
+    return (prompt ? prompt_of(tokenizer, *prompt) : default_prompt(tokenizer)).tokens;
+  }
+
+  std::optional<std::string> prompt;
   size_t threads;
   GenerateOptions options;
 };
@@ -42,7 +48,7 @@ class TextStream {
       : trained_(std::move(trained)),
         tokenizer_(trained_->needed_tokenizer()),
         decoder_(*trained_->model, {.threads = request.threads}),
-        generation_(decoder_, tokenizer_.encode(request.prompt), request.options) {}
+        generation_(decoder_, tokenizer_, request.tokens_of(tokenizer_), request.options) {}
 
   // The characters that the next tokens complete, empty at the end. One caller at a time: Error for a second.
   std::string next() {
@@ -72,18 +78,19 @@ class TextStream {
   std::atomic_flag busy_;
 };
 
-std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, std::string prompt, const py::object& tokens,
-                                   const py::object& temperature, const py::object& top_k, const py::object& top_p,
-                                   const py::object& seed, const py::object& threads) {
-  const Request request(std::move(prompt), tokens, temperature, top_k, top_p, seed, threads);
+std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, std::optional<std::string> prompt,
+                                   const py::object& tokens, const py::object& temperature, const py::object& top_k,
+                                   const py::object& top_p, const py::object& seed, bool ignore_end,
+                                   const py::object& threads) {
+  const Request request(std::move(prompt), tokens, temperature, top_k, top_p, seed, ignore_end, threads);
   const py::gil_scoped_release unlocked;
   return std::make_unique<TextStream>(std::move(trained), request);
 }
 
-std::string generate(std::shared_ptr<TrainedModel> trained, std::string prompt, const py::object& tokens,
+std::string generate(std::shared_ptr<TrainedModel> trained, std::optional<std::string> prompt, const py::object& tokens,
                      const py::object& temperature, const py::object& top_k, const py::object& top_p,
-                     const py::object& seed, const py::object& threads) {
-  const Request request(std::move(prompt), tokens, temperature, top_k, top_p, seed, threads);
+                     const py::object& seed, bool ignore_end, const py::object& threads) {
+  const Request request(std::move(prompt), tokens, temperature, top_k, top_p, seed, ignore_end, threads);
   const py::gil_scoped_release unlocked;
   TextStream pieces(std::move(trained), request);
   std::string text;
@@ -115,10 +122,10 @@ void bind_text_stream(py::module_& module) {
 void bind_generation(py::class_<TrainedModel, std::shared_ptr<TrainedModel>>& model) {
   const auto define = [&](const char* name, auto function, const char* doc) {
     const GenerateOptions usual;
-    model.def(name, function, doc, py::arg("prompt") = "\n", py::kw_only(), py::arg("tokens") = usual.max_tokens,
+    model.def(name, function, doc, py::arg("prompt") = py::none(), py::kw_only(), py::arg("tokens") = usual.max_tokens,
               py::arg("temperature") = usual.sampling.temperature, py::arg("top_k") = usual.sampling.top_k,
               py::arg("top_p") = usual.sampling.top_p, py::arg("seed") = usual.sampling.seed,
-              py::arg("threads") = py::none());
+              py::arg("ignore_end") = usual.ignore_end, py::arg("threads") = py::none());
   };
   define("generate", generate, kGenerateDoc);
   define("stream", stream, kStreamDoc);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/commands.h"
@@ -19,7 +20,7 @@ namespace {
 
 struct Options {
   std::string run;
-  std::string prompt = "\n";
+  std::optional<std::string> prompt;
   GenerateOptions generate;
   size_t threads = 1;
 };
@@ -30,7 +31,8 @@ constexpr const char* kExamples = R"(Examples:
   quern generate --run runs/first --threads 1            leave the other cores alone
 
 The same run, prompt and seed give the same text, with any number of threads. A model whose operations are too small to
-be shared uses fewer threads than it is given.)";
+be shared uses fewer threads than it is given. A model with a bpe tokenizer stops where it ends a document; with
+--ignore-end it writes <|endoftext|> and starts the next. In a prompt <|endoftext|> is that token.)";
 
 int run_generate(const Options& options) {
   if (options.run.empty()) throw Error("generate: expected --run DIR, a trained run; run `quern generate --help`");
@@ -45,8 +47,9 @@ int run_generate(const Options& options) {
     fmt::print("{}", terminal ? printable(characters, Lines::kStay) : characters);
     std::fflush(stdout);
   };
-  show(options.prompt);
-  generate(decoder, tokenizer.encode(options.prompt), options.generate, [&](int32_t token) {
+  const Prompt prompt = options.prompt ? prompt_of(tokenizer, *options.prompt) : default_prompt(tokenizer);
+  show(prompt.text);
+  generate(Generation(decoder, tokenizer, prompt.tokens, options.generate), [&](int32_t token) {
     show(text.feed(tokenizer.bytes_of(token)));
     return true;
   });
@@ -60,8 +63,8 @@ Command add_generate(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   CLI::App* generate = app.add_subcommand("generate", "Let a trained model continue a text");
   generate->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
-  generate->add_option("--prompt", options->prompt, "What the text starts with")->type_name("TEXT");
-  generate->add_option("--tokens", options->generate.max_tokens, "How many tokens to add")
+  generate->add_option("--prompt", options->prompt, "What the text starts with; none: a new line")->type_name("TEXT");
+  generate->add_option("--tokens", options->generate.max_tokens, "How many tokens to add at most")
       ->transform(whole_number<size_t>())
       ->type_name("N")
       ->capture_default_str();
@@ -81,6 +84,8 @@ Command add_generate(CLI::App& app) {
       ->transform(whole_number<uint64_t>())
       ->type_name("N")
       ->capture_default_str();
+  generate->add_flag("--ignore-end", options->generate.ignore_end,
+                     "Continue after the end of a document instead of stopping there");
   add_threads_option(*generate, options->threads);
   generate->footer(kExamples);
   return {generate, [options] { return run_generate(*options); }};

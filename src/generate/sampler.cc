@@ -54,7 +54,8 @@ bool Sampler::likelier(const Candidate& a, const Candidate& b) {
 }
 
 int32_t Sampler::pick(std::span<const float> logits, uint32_t index) {
-  assert(logits.size() == candidates_.size());
+  assert(logits.size() >= candidates_.size());
+  logits = logits.first(candidates_.size());
   const size_t best = likeliest(logits);
   if (sampling_.temperature == 0.0f) return static_cast<int32_t>(best);
   for (size_t i = 0; i < logits.size(); ++i) {

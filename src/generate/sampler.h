@@ -21,14 +21,14 @@ void check(const Sampling& sampling);
 // Of tokens with equal logits the one with the lower id counts as likelier, so what is cut is defined.
 class Sampler {
  public:
-  // Checks the options.
+  // Checks the options. Only the tokens 0 ... vocabulary - 1 are ever taken: a token table may have more rows, which no
+  // text has taught anything.
   Sampler(const Sampling& sampling, size_t vocabulary);
 
-  // The token number `index` of a text. A function of the options, the logits and the index alone: the same seed gives
-  // the same text. Linear in the vocabulary, and sorts only as much as top-p needs. Throws Error when a logit is NaN or
-  // +infinity, or all are -infinity; a token with -infinity is never
-  // taken.
-  // logits.size() is the vocabulary. Allocates nothing.
+  // The token number `index` of a text, by the first `vocabulary` of the logits, of which there may be more. A function
+  // of the options, the logits and the index alone: the same seed gives the same text. Linear in the vocabulary, and
+  // sorts only as much as top-p needs. Throws Error when a logit is NaN or +infinity, or all are -infinity; a token
+  // with -infinity is never taken. Allocates nothing.
   int32_t pick(std::span<const float> logits, uint32_t index);
 
  private:

@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "core/error.h"
+#include "data/bpe_trainer.h"
+#include "data/char_tokenizer.h"
 #include "generate/model.h"
 #include "support/watchdog.h"
 
@@ -100,6 +102,103 @@ TEST(Generate, WeightsThatAreNotNumbersAreAnError) {
   Model model;
   model.gpt.weights().values()[model.gpt.layout().final_norm().bias] = std::nanf("");
   EXPECT_THROW(model.generate({1}, {}), Error);
+}
+
+// Every way of choosing a token.
+const std::vector<Sampling> kSamplings = {{.temperature = 0.0f},
+                                          {},
+                                          {.temperature = 100.0f},
+                                          {.top_k = 1},
+                                          {.top_k = 40},
+                                          {.top_p = 0.1f},
+                                          {.temperature = 3.0f, .top_k = 52, .top_p = 0.99f}};
+
+// model.vocabulary can ask for more rows than the tokenizer has tokens, as the preset gpt2 does for a small text. Their
+// logits are as high as any here; drawn, they were ids that nothing could decode.
+TEST(Generate, RowsThatAreNoTokensAreNeverDrawn) {
+  Model model;
+  const auto tokenizer = data::CharTokenizer::from_text("abcdefg\n", "text");
+  for (Sampling sampling : kSamplings) {
+    for (sampling.seed = 0; sampling.seed < 4; ++sampling.seed) {
+      const GenerateOptions options{.max_tokens = 60, .sampling = sampling};
+      size_t made = 0;
+      generate(Generation(model.decoder, *tokenizer, Tokens{1}, options), [&](int32_t token) {
+        EXPECT_LT(token, tokenizer->vocabulary_size());
+        ++made;
+        return true;
+      });
+      EXPECT_EQ(made, 60u);
+    }
+  }
+}
+
+// Without filler rows a tokenizer changes nothing.
+TEST(Generate, ATokenizerWithAllRowsGivesTheSameText) {
+  Model model;
+  std::string characters;
+  for (int i = 0; i < 53; ++i) characters += static_cast<char>('A' + i);
+  const auto tokenizer = data::CharTokenizer::from_text(characters, "text");
+  const GenerateOptions options{.max_tokens = 60, .sampling = {.top_p = 0.9f, .seed = 4}};
+  Tokens made;
+  generate(Generation(model.decoder, *tokenizer, Tokens{1, 2, 3}, options), [&](int32_t token) {
+    made.push_back(token);
+    return true;
+  });
+  EXPECT_EQ(made, model.generate({1, 2, 3}, options));
+}
+
+class GenerateBpe : public ::testing::Test {
+ protected:
+  GenerateBpe() { test::fill(gpt_); }
+  static std::unique_ptr<data::Tokenizer> learned() {
+    data::BpeTrainer trainer;
+    trainer.add("ab ab ab");
+    return trainer.train(data::with_end_of_text(300));
+  }
+  static ModelConfig config(size_t vocabulary) {
+    ModelConfig config = test::small_config();
+    config.vocabulary = vocabulary;
+    return config;
+  }
+  Tokens text(uint64_t seed, bool ignore_end) {
+    const GenerateOptions options{
+        .max_tokens = 400, .sampling = {.temperature = 20.0f, .seed = seed}, .ignore_end = ignore_end};
+    Generation generation(decoder_, *tokenizer_, Tokens{5}, options);
+    Tokens made;
+    for (auto token = generation.next(); token; token = generation.next()) made.push_back(*token);
+    EXPECT_EQ(generation.next(), std::nullopt);
+    EXPECT_EQ(generation.made(), made.size());
+    return made;
+  }
+
+  std::unique_ptr<data::Tokenizer> tokenizer_ = learned();
+  int32_t end_ = tokenizer_->end_of_text().value();
+  Gpt gpt_{config(static_cast<size_t>(tokenizer_->vocabulary_size()) + 20), true};
+  Decoder decoder_{gpt_};
+};
+
+TEST_F(GenerateBpe, StopsAtTheEndOfTextUnlessItIsIgnored) {
+  size_t stopped = 0;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Tokens all = text(seed, true), made = text(seed, false);
+    EXPECT_EQ(all.size(), 400u);
+    const auto end = std::find(all.begin(), all.end(), end_);
+    EXPECT_EQ(made, Tokens(all.begin(), end)) << seed;
+    stopped += end != all.end();
+  }
+  EXPECT_GT(stopped, 0u);
+}
+
+TEST(DefaultPrompt, IsALineFeedOrWhatTheVocabularyHas) {
+  const auto text_of = [](std::string_view characters) {
+    const auto tokenizer = data::CharTokenizer::from_text(characters, "text");
+    const Prompt prompt = default_prompt(*tokenizer);
+    EXPECT_EQ(tokenizer->decode(prompt.tokens), prompt.text);
+    return prompt.text;
+  };
+  EXPECT_EQ(text_of("a b\n"), "\n");
+  EXPECT_EQ(text_of("ab cd"), " ");
+  EXPECT_EQ(text_of("zyx"), "x");
 }
 
 }  // namespace

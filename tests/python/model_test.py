@@ -118,6 +118,34 @@ def test_generate_starts_with_a_line_end_by_default(model):
     assert model.generate(tokens=0) == ""
 
 
+def test_rows_of_the_table_that_are_no_tokens(folder):
+    """model.vocabulary may ask for more rows than the tokenizer has tokens; generate() drew them and failed."""
+    train_by_program(folder / "run", "--steps", "2", "--set", "model.vocabulary=500")
+    filled = quern.load(folder / "run")
+    tokens = filled.encode("Once upon")
+    assert filled.vocabulary == 500
+    assert filled.logits(tokens).shape == (len(tokens), 500)
+    for options in ({}, {"temperature": 0}, {"temperature": 50}, {"top_k": 400}, {"top_p": 0.99}):
+        assert len(filled.generate("Once", tokens=80, **options)) == 80
+    with pytest.raises(quern.Error, match="499"):
+        filled.decode([499])
+    assert filled.evaluate()["bits_per_byte"] > 0
+
+
+def test_a_text_ends_where_the_model_ends_it(folder):
+    lines = folder / "lines.jsonl"
+    lines.write_text('{"text": "ab ab."}\n{"text": "ab."}\n' * 400)
+    train_by_program(folder / "run", lines, "--steps", "150", "--tokenizer", "bpe", "--set", "data.vocabulary=300",
+                     "--set", "optimizer.rate=0.01")
+    writer = quern.load(folder / "run")
+    for seed in range(3):
+        text = writer.generate("ab", tokens=100, seed=seed)
+        longer = writer.generate("ab", tokens=100, seed=seed, ignore_end=True)
+        assert "<|endoftext|>" not in text
+        assert longer.startswith(text + "<|endoftext|>")
+        assert "".join(writer.stream("ab", tokens=100, seed=seed, ignore_end=True)) == longer
+
+
 def test_a_stream_ends_and_outlives_the_name_of_its_model(run):
     pieces = quern.load(run).stream("Once", tokens=3)
     assert iter(pieces) is pieces
