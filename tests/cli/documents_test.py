@@ -27,9 +27,8 @@ class TokenTable(program.ProgramTest):
     def test_generate_never_writes_a_row_that_is_no_token(self):
         # The program failed at the first such row: "expected an id from 0 to 299, found 1234".
         for options in ((), ("--temperature", "0"), ("--temperature", "50"), ("--top-k", "1500"), ("--top-p", "0.99")):
-            for seed in ("1", "2"):
-                self.works("generate", "--run", self.path("run"), "--tokens", "100", "--seed", seed, "--ignore-end",
-                           *options)
+            for end in ((), ("--ignore-end",)):
+                self.works("generate", "--run", self.path("run"), "--tokens", "100", "--seed", "1", *end, *options)
 
     def test_eval_and_resume(self):
         first = json.loads(self.works("eval", "--run", self.path("run"), "--json"))
