@@ -13,6 +13,18 @@
 
 #include "hwy/highway.h"
 
+// How the loops over a group are compiled. Vectors: inlined and unrolled, since a group is 1 to 32 of them. Plain C++: a
+// function a type, because g++ 12 took 23 s to inline and unroll the emulated lanes of encoding.cc everywhere.
+#undef QUERN_GROUP_LOOP
+#undef QUERN_GROUP_UNROLL
+#if HWY_TARGET == HWY_EMU128
+#define QUERN_GROUP_LOOP HWY_NOINLINE
+#define QUERN_GROUP_UNROLL
+#else
+#define QUERN_GROUP_LOOP HWY_INLINE
+#define QUERN_GROUP_UNROLL HWY_UNROLL(32)
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace quern::replay::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -37,10 +49,10 @@ HWY_INLINE uint64_t Bits(Tag<T> d, M mask) {
 
 // Bit i tells whether is(element i), for the kGroup elements from `p` on, which need not be aligned.
 template <typename T, class Is>
-HWY_INLINE uint64_t Where(const std::byte* p, Is is) {
+QUERN_GROUP_LOOP uint64_t Where(const std::byte* p, Is is) {
   constexpr Tag<T> d;
   uint64_t mask = 0;
-  HWY_UNROLL(32)
+  QUERN_GROUP_UNROLL
   for (size_t i = 0; i < kGroup; i += kLanes<T>) {
     mask |= Bits<T>(d, is(hn::LoadU(d, reinterpret_cast<const T*>(p) + i))) << i;
   }
@@ -55,10 +67,10 @@ HWY_INLINE uint64_t WhereNot(const std::byte* p, T value) {
 
 // Element i becomes `set` where bit i of the mask is set, else `clear`.
 template <typename T>
-HWY_INLINE void Choose(uint64_t mask, T set, T clear, std::byte* p) {
+QUERN_GROUP_LOOP void Choose(uint64_t mask, T set, T clear, std::byte* p) {
   constexpr Tag<T> d;
   const auto yes = hn::Set(d, set), no = hn::Set(d, clear);
-  HWY_UNROLL(32)
+  QUERN_GROUP_UNROLL
   for (size_t i = 0; i < kGroup; i += kLanes<T>) {
     const uint64_t rest = mask >> i;
     uint8_t bits[8];
