@@ -19,8 +19,9 @@ namespace quern::kernels::HWY_NAMESPACE {
 
 // Accumulators + one row of B + one broadcast of A must fit the registers: 8x3 + 3 + 1 = 28 of 32 (AVX-512),
 // 6x2 + 2 + 1 = 15 of 16 (AVX2, SSE4). Rows x vectors / 2 units >= 4 cycles of latency needs 8 accumulators at least.
-constexpr size_t kTileRows = kN == 16 ? 8 : 6;
-constexpr size_t kTileVecs = kN == 16 ? 3 : 2;
+// Plain C++ has no vector registers to fill, and emulated lanes are slow to compile: its tile is small.
+constexpr size_t kTileRows = kEmulated ? 2 : kN == 16 ? 8 : 6;
+constexpr size_t kTileVecs = kEmulated ? 1 : kN == 16 ? 3 : 2;
 constexpr size_t kTileCols = kTileVecs * kN;
 
 // How the tile finds element (i, k) of A.
@@ -81,7 +82,9 @@ void Tile(const TileArgs& args) {
     b += b_stride;
   };
   size_t k = args.K;
-  if (args.next_c != nullptr) {
+  // Only tiles of all rows prefetch: for the few at the edge, nine unrolled copies of the step would gain nothing.
+  constexpr bool kPrefetches = kRows == kTileRows;
+  if (kPrefetches && args.next_c != nullptr) {
     const float* next = args.next_c;
     for (size_t r = 0; r < kRows; ++r, next += c_stride, k -= kStepsPerRow) {
       for (size_t j = 0; j < kVecs * kN; j += kLineBytes / sizeof(float)) __builtin_prefetch(next + j);

@@ -28,6 +28,7 @@ constexpr D d;
 constexpr DI di;
 
 constexpr size_t kN = HWY_MAX_BYTES / sizeof(float);  // floats in a vector: 4 (scalar, SSE4, NEON), 8 (AVX2), 16 (AVX3)
+constexpr bool kEmulated = HWY_TARGET == HWY_EMU128;  // plain C++: the reference tier, tuned to compile fast
 constexpr size_t kVirtualLanes = 16;
 constexpr size_t kParts = kVirtualLanes / kN;  // vectors that make up the 16 virtual lanes
 static_assert(kN * kParts == kVirtualLanes && kParts <= 4);
