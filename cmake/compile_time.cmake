@@ -1,0 +1,16 @@
+# What makes the build cheaper without changing what is built.
+
+# A compiler cache, when one is installed and nobody chose otherwise.
+find_program(QUERN_CCACHE ccache)
+if(QUERN_CCACHE AND NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${QUERN_CCACHE})
+endif()
+
+# Every file of `target` starts with `header` precompiled. Files still include all that they use: the preset `dev`, which
+# `make lint` checks, builds without it.
+function(quern_precompile target header)
+  if(QUERN_PRECOMPILE)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/${header})
+  endif()
+endfunction()

@@ -1,0 +1,9 @@
+// What the files of the Python module include.
+#pragma once
+
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "cmake/precompiled/library.h"
