@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
 
 #include "core/cache_line.h"
 #include "core/error.h"
@@ -29,8 +28,10 @@ uint64_t SumTree::words(uint64_t slots) noexcept {
 
 SumTree::SumTree(std::atomic<uint64_t>* memory, uint64_t slots) noexcept : memory_(memory), slots_(slots) {
   assert(slots >= 1 && reinterpret_cast<uintptr_t>(memory) % kCacheLine == 0);
-  for (uint64_t nodes = slots; nodes > 1; nodes = parents_of(nodes), ++top_) {
-    start_[top_ + 1] = start_[top_] + kChildren * parents_of(nodes);  // levels end with a full line, of zeros
+  nodes_[0] = slots;
+  for (; nodes_[top_] > 1; ++top_) {
+    nodes_[top_ + 1] = parents_of(nodes_[top_]);
+    start_[top_ + 1] = start_[top_] + kChildren * nodes_[top_ + 1];  // levels end with a full line
   }
 }
 
@@ -55,6 +56,8 @@ SumTree::Found SumTree::find(uint64_t point) noexcept {
     // The node itself and not `weight`: that was read before the children, which may rightly have changed since.
     if (family.sum != node(level, index).load(kOrder)) settle_up(level, index);
     if (point >= family.sum) return {};
+    // Ends at a child whose weight is not 0, which is one that exists: the weights are a sum above `point`, or one of
+    // more than 64 bits, which then is above it too.
     size_t child = 0;
     for (; point >= family.weights[child]; ++child) point -= family.weights[child];
     index = kChildren * index + child;
@@ -64,12 +67,14 @@ SumTree::Found SumTree::find(uint64_t point) noexcept {
   return {.slot = index, .weight = weight};
 }
 
-// Children of a node that is not a leaf, each read once.
+// Children of a node that is not a leaf, each read once; 0 for those behind the last node of their level.
 SumTree::Family SumTree::children_of(size_t level, uint64_t index) const noexcept {
   Family family{};
+  assert(index < nodes_[level]);
+  const uint64_t existing = nodes_[level - 1] - kChildren * index;
   const std::atomic<uint64_t>* first = &node(level - 1, kChildren * index);
   for (size_t c = 0; c < kChildren; ++c) {
-    family.weights[c] = first[c].load(kOrder);
+    family.weights[c] = c < existing ? first[c].load(kOrder) : 0;
     family.sum += family.weights[c];
   }
   return family;
@@ -98,8 +103,7 @@ uint64_t weight_of(double priority, double alpha, uint64_t slots) {
   if (priority == 0) return 0;
   // Below the limit as a double means at most the limit as an integer, whichever way the conversion rounds: there is no
   // double between the two.
-  const uint64_t most = std::numeric_limits<uint64_t>::max() / slots;
-  const auto limit = static_cast<double>(most);
+  const auto limit = static_cast<double>(largest_weight(slots));
   const double units = std::nearbyint(std::pow(priority, alpha) * kUnitsPerOne);
   if (!(units < limit)) {
     throw Error("[replay] priority: expected at most {:.6g} in a buffer of {} rows with alpha {}, found {}",

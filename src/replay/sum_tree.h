@@ -33,6 +33,10 @@ namespace quern::replay {
 //
 // No sum overflows, not even one that mixes old and new children: every value of a node is a sum of at most
 // 8^level weights, of which weight_of() makes none larger than 2^64 / slots.
+//
+// The memory may be shared, so it may hold anything. A level ends with a full cache line, and what lies in it behind
+// the last node is never read: each step of find() goes to a node that exists, whatever the sums say, and so does every
+// store.
 class SumTree {
  public:
   static constexpr uint64_t kChildren = 8;
@@ -63,13 +67,14 @@ class SumTree {
   };
 
   std::atomic<uint64_t>& node(size_t level, uint64_t index) const noexcept { return memory_[start_[level] + index]; }
-  Family children_of(size_t level, uint64_t index) const noexcept;
+  Family children_of(size_t level, uint64_t index) const noexcept;  // level >= 1, index < nodes_[level]
   void settle(size_t level, uint64_t index) noexcept;
   void settle_up(size_t level, uint64_t index) noexcept;
 
   std::atomic<uint64_t>* memory_;
   uint64_t slots_;
   std::array<uint64_t, kMostLevels> start_{};  // of each level in the memory, in words; level 0 are the leaves
+  std::array<uint64_t, kMostLevels> nodes_{};  // of each level
   size_t top_ = 0;                             // the level of the root
 };
 
@@ -77,5 +82,8 @@ class SumTree {
 // Error when it is negative, not finite, or so large that `slots` such weights would overflow the sum; the message says
 // the largest that is possible. alpha is finite and not negative.
 uint64_t weight_of(double priority, double alpha, uint64_t slots);
+
+// As many of these as there are slots fit 64 bits.
+constexpr uint64_t largest_weight(uint64_t slots) noexcept { return ~uint64_t{0} / slots; }
 
 }  // namespace quern::replay

@@ -173,6 +173,51 @@ TEST(SumTree, FindMendsADamagedNode) {
   EXPECT_EQ(all.tree.total(), 3 * kSlots);
 }
 
+// Shared memory may hold anything, also behind the last node of a level. One such word once led find() to a slot that
+// does not exist, and from there outside of the memory.
+TEST(SumTree, AnyWordsLeadToASlotThatExists) {
+  std::mt19937_64 random(9);
+  for (const uint64_t slots : {2u, 9u, 65u, 600u, 4097u, 100'000u, 300'000u}) {
+    const uint64_t words = SumTree::words(slots);
+    constexpr uint64_t kMargin = 4096;  // words that are not the tree's
+    SharedWords memory(words + 2 * kMargin);
+    std::atomic<uint64_t>* const first = memory.get() + kMargin;
+    for (int round = 0; round < 40; ++round) {
+      const bool all = round % 4 == 0;
+      for (uint64_t i = 0; i < words; ++i) first[i].store(all ? random() : 3, std::memory_order_relaxed);
+      for (int i = 0; i < 20; ++i) first[random() % words] = random() >> random() % 64;
+      SumTree tree(first, slots);
+      for (int draw = 0; draw < 200; ++draw) {
+        const uint64_t total = tree.total();
+        ASSERT_LT(tree.find(random() % std::max<uint64_t>(total, 1)).slot, slots);
+        if (draw % 10 == 0) tree.set(random() % slots, random());
+      }
+    }
+    for (uint64_t i = 0; i < kMargin; ++i) {
+      ASSERT_EQ(memory.get()[i], 0u);
+      ASSERT_EQ(first[words + i], 0u);
+    }
+  }
+}
+
+TEST(SumTree, WhatLiesBehindTheLastNodeCountsForNothing) {
+  Tree all(4097);
+  for (uint64_t s = 0; s < 4097; ++s) all.tree.set(s, 3);
+  const uint64_t levels[] = {4097, 513, 65, 9, 2};
+  uint64_t begin = 0;
+  for (const uint64_t nodes : levels) {
+    for (uint64_t i = nodes; i % 8 != 0; ++i) all.memory.get()[begin + i] = 1000;
+    begin += (nodes + 7) / 8 * 8;
+  }
+  std::mt19937_64 random(2);
+  for (int draw = 0; draw < 20'000; ++draw) {
+    const SumTree::Found found = all.tree.find(random() % all.tree.total());
+    ASSERT_LT(found.slot, 4097u);
+    ASSERT_EQ(found.weight, 3u);
+  }
+  EXPECT_EQ(all.tree.total(), 3u * 4097);
+}
+
 TEST(SumTree, AKilledProcessLeavesAtMostAPathThatFindMends) {
   constexpr uint64_t kSlots = 4097;
   Tree all(kSlots);
