@@ -2,12 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -16,6 +14,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/named_file.h"
 
 namespace quern {
 namespace {
@@ -35,23 +34,6 @@ std::string reason(int code) {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-// Unique among processes and within this one. The name of the target is in it for people who find it.
-fs::path temporary_beside(const fs::path& path) {
-  static std::atomic<unsigned> count{0};
-  const unsigned number = count.fetch_add(1, std::memory_order_relaxed);  // only has to differ
-  return folder_of(path) /
-         fmt::format("{}{}-{}-{}", kTemporaryPrefix, path.filename().native(), static_cast<long>(getpid()), number);
-}
-
-// Some network file systems cannot sync a directory and say EINVAL; there is nothing more to do for them.
-void sync_directory(const fs::path& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail(path, "open", errno);
-  const int code = fsync(descriptor) == 0 ? 0 : errno;
-  ::close(descriptor);
-  if (code != 0 && code != EINVAL) fail(path, "sync", code);
-}
-
 // A directory cannot be renamed over one that has files. Exchanging the two names is one step for everyone who looks;
 // the old one then has the temporary name. File systems that cannot exchange get two steps, with the old one aside.
 void put_in_place(const fs::path& temporary, const fs::path& path) {
@@ -68,22 +50,28 @@ void put_in_place(const fs::path& temporary, const fs::path& path) {
   static_cast<void>(rename(aside.c_str(), temporary.c_str()));
 }
 
-bool in_use(const fs::path& leftover) {
-  const int descriptor = open(leftover.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (descriptor < 0) return true;  // gone, or not ours
-  const bool locked = flock(descriptor, LOCK_EX | LOCK_NB) != 0;
-  ::close(descriptor);
-  return locked;
+// Creates it anew as often as remove_leftovers() took it, between its creation and its lock, for a leftover.
+int create_locked(const fs::path& path, const fs::path& shown) {
+  while (true) {
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0) fail(shown, "create", errno);
+    if (lock_new_file(descriptor, path)) return descriptor;
+    ::close(descriptor);
+  }
 }
 
-void remove_unused(const fs::path& folder, std::string_view prefix) {
-  std::error_code ignored;
-  std::vector<fs::path> leftovers;
-  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
-    if (entry->path().filename().native().starts_with(prefix)) leftovers.push_back(entry->path());
-  }
-  for (const fs::path& leftover : leftovers) {
-    if (!in_use(leftover)) fs::remove_all(leftover, ignored);
+int create_locked_directory(const fs::path& path, const fs::path& shown) {
+  while (true) {
+    if (mkdir(path.c_str(), 0777) != 0) fail(shown, "create", errno);
+    const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0 && errno == ENOENT) continue;
+    if (descriptor < 0) {
+      const int code = errno;
+      rmdir(path.c_str());
+      fail(shown, "open", code);
+    }
+    if (lock_new_file(descriptor, path)) return descriptor;
+    ::close(descriptor);
   }
 }
 
@@ -92,16 +80,14 @@ void remove_unused(const fs::path& folder, std::string_view prefix) {
 FileWriter::FileWriter(fs::path path, fs::path shown)
     : path_(std::move(path)),
       shown_(shown.empty() ? path_ : std::move(shown)),
-      descriptor_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) fail(shown_, "create", errno);
-  static_cast<void>(flock(descriptor_, LOCK_EX | LOCK_NB));  // for remove_leftovers()
-}
+      descriptor_(create_locked(path_, shown_)) {}
 
 FileWriter::~FileWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void FileWriter::write(std::span<const std::byte> bytes) {
+  synced_ = false;
   while (!bytes.empty()) {
     const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
     if (done < 0 && errno == EINTR) continue;
@@ -114,11 +100,16 @@ void FileWriter::write(std::span<const std::byte> bytes) {
   }
 }
 
-void FileWriter::close() {
+void FileWriter::sync() {
   // Space may be given out only now, so a full disk can show here too.
   if (fsync(descriptor_) != 0) {
     throw Error("[files] {}: cannot have {} bytes kept by the disk: {}", shown_.native(), written_, reason(errno));
   }
+  synced_ = true;
+}
+
+void FileWriter::close() {
+  if (!synced_) sync();
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(shown_, "close", errno);
 }
 
@@ -128,23 +119,19 @@ AtomicFile::~AtomicFile() {
   if (!committed_) unlink(writer_.path().c_str());
 }
 
+// Closing gives up the lock, so that comes last: a file that is complete but not yet renamed looks like a leftover.
 void AtomicFile::commit() {
-  writer_.close();
+  writer_.sync();
   if (rename(writer_.path().c_str(), path_.c_str()) != 0) fail(path_, "rename to this name", errno);
   committed_ = true;
-  sync_directory(folder_of(path_));
+  writer_.close();
+  sync_folder(folder_of(path_));
 }
 
-AtomicDirectory::AtomicDirectory(fs::path path) : path_(std::move(path)), temporary_(temporary_beside(path_)) {
-  if (mkdir(temporary_.c_str(), 0777) != 0) fail(path_, "create", errno);
-  descriptor_ = open(temporary_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor_ < 0) {
-    const int code = errno;
-    rmdir(temporary_.c_str());
-    fail(path_, "open", code);
-  }
-  static_cast<void>(flock(descriptor_, LOCK_EX | LOCK_NB));
-}
+AtomicDirectory::AtomicDirectory(fs::path path)
+    : path_(std::move(path)),
+      temporary_(temporary_beside(path_)),
+      descriptor_(create_locked_directory(temporary_, path_)) {}
 
 AtomicDirectory::~AtomicDirectory() {
   std::error_code ignored;
@@ -153,9 +140,29 @@ AtomicDirectory::~AtomicDirectory() {
 }
 
 void AtomicDirectory::commit() {
-  sync_directory(temporary_);
+  sync_folder(temporary_);
   put_in_place(temporary_, path_);
-  sync_directory(folder_of(path_));
+  sync_folder(folder_of(path_));
+}
+
+// Some network file systems cannot sync a directory and say EINVAL; there is nothing more to do for them.
+void sync_folder(const fs::path& folder) {
+  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) fail(folder, "open", errno);
+  const int code = fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  if (code != 0 && code != EINVAL) fail(folder, "sync", code);
+}
+
+void create_folders(const fs::path& folder) {
+  std::error_code ignored;
+  if (folder.empty() || fs::is_directory(folder, ignored)) return;
+  const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // without a slash at the end
+  create_folders(path.parent_path());
+  const int code = mkdir(path.c_str(), 0777) == 0 ? 0 : errno;
+  if (code == 0) return sync_folder(folder_of(path));
+  if (code != EEXIST) fail(path, "create", code);
+  if (!fs::is_directory(path, ignored)) fail(path, "create", ENOTDIR);
 }
 
 void sync_folder(const fs::path& folder) { sync_directory(folder.empty() ? fs::path(".") : folder); }
@@ -194,12 +201,6 @@ void remove_directory(const fs::path& path) {
   std::error_code code;
   fs::remove_all(aside, code);
   if (code) fail(aside, "remove", code.value());
-}
-
-void remove_leftovers(const fs::path& folder) { remove_unused(folder, kTemporaryPrefix); }
-
-void remove_leftovers_of(const fs::path& file) {
-  remove_unused(folder_of(file), fmt::format("{}{}-", kTemporaryPrefix, file.filename().native()));
 }
 
 }  // namespace quern

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/temporary_name.h"
+
 namespace quern {
 
 // A new file that is written from front to back. Every failure is an Error that names the file, the bytes that were
@@ -24,8 +26,8 @@ class FileWriter {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-  // Has the disk keep what was written, then closes.
-  void close();
+  void sync();   // until the disk has what was written
+  void close();  // syncs first, where that is still to be done
 
   uint64_t written() const noexcept { return written_; }
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -35,10 +37,11 @@ class FileWriter {
   std::filesystem::path shown_;
   int descriptor_;
   uint64_t written_ = 0;
+  bool synced_ = false;
 };
 
 // A file that appears, or replaces the one of that name, in the moment of commit(). Until then the bytes lie beside it
-// under a name that starts with kTemporaryPrefix; without commit() they are removed again.
+// under a temporary name (core/temporary_name.h); without commit() they are removed again.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path path);
@@ -73,7 +76,12 @@ class AtomicDirectory {
   int descriptor_;  // holds a lock that tells remove_leftovers() that somebody is still writing
 };
 
-inline constexpr std::string_view kTemporaryPrefix = ".tmp-";
+// Makes a rename, creation or removal in `folder` survive a loss of power: the names in a directory reach the disk only
+// when the directory is synced, whatever was done for the files in it.
+void sync_folder(const std::filesystem::path& folder);
+
+// Creates `folder` and those above it that are missing, and syncs each name. Error when one cannot be created.
+void create_folders(const std::filesystem::path& folder);
 
 // Replaces `path` by `text`, complete or not at all.
 void write_file(const std::filesystem::path& path, std::string_view text);
@@ -88,10 +96,11 @@ std::string read_file(const std::filesystem::path& path, size_t limit);
 // Removes a directory such that it is there with all its files or not at all.
 void remove_directory(const std::filesystem::path& path);
 
-// Removes the temporaries that processes which were killed have left in `folder`, and none that is being written.
+// Removes the files and directories that killed processes of this user have left in `folder`: those with a temporary
+// name (core/temporary_name.h) that nobody is writing. Nothing else is touched, whatever its name looks like.
 void remove_leftovers(const std::filesystem::path& folder);
 
-// The same for what killed writers of this one file have left beside it: for folders that are not ours alone.
+// The same for what killed writers of this one file have left beside it.
 void remove_leftovers_of(const std::filesystem::path& file);
 
 }  // namespace quern
