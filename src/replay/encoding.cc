@@ -118,24 +118,25 @@ template <typename T, typename Index>
 HWY_INLINE void PackSparse(const std::byte* values, size_t n, size_t most, std::byte* stored) {
   std::byte* const indices = stored + sizeof(uint32_t);
   std::byte* const kept = stored + ValuesOffset<T, Index>(most);
-  uint32_t count = 0;
+  size_t count = 0;
   ForGroups<T>(values, n, [&](size_t first, const std::byte* p, size_t) HWY_ATTR {
     Index index[kGroup];
     T value[kGroup];
-    uint32_t here = 0;
+    size_t here = 0;
     for (uint64_t mask = WhereNot<T>(p, 0); mask != 0; mask &= mask - 1, ++here) {
       const auto i = static_cast<size_t>(std::countr_zero(mask));
       index[here] = static_cast<Index>(first + i);
       std::memcpy(&value[here], p + i * sizeof(T), sizeof(T));
     }
-    here = std::min(here, static_cast<uint32_t>(most) - count);
+    here = std::min(here, most - count);
     if (here == 0) return true;
     copy_to_row(indices + count * sizeof(Index), reinterpret_cast<const std::byte*>(index), here * sizeof(Index));
     copy_to_row(kept + count * sizeof(T), reinterpret_cast<const std::byte*>(value), here * sizeof(T));
     count += here;
     return true;
   });
-  copy_to_row(stored, reinterpret_cast<const std::byte*>(&count), sizeof count);
+  const auto saved_count = static_cast<uint32_t>(count);  // a schema allows `most` of 2^32 - 1
+  copy_to_row(stored, reinterpret_cast<const std::byte*>(&saved_count), sizeof saved_count);
   ClearRow(indices + count * sizeof(Index), kept);
   ClearRow(kept + count * sizeof(T), kept + most * sizeof(T));
 }

@@ -32,7 +32,8 @@ constexpr std::array<std::pair<std::string_view, size_t>, 12> kDTypes = {{{"bool
                                                                           {"float64", 8}}};
 constexpr std::array<std::string_view, 3> kEncodings = {"raw", "bits", "sparse"};
 
-constexpr uint64_t kMostElements = uint64_t{1} << 32;  // products of two of them still fit 64 bits
+constexpr uint64_t kMostElements = uint64_t{1} << 32;      // products of two of them still fit 64 bits
+constexpr uint64_t kMostSparse = (uint64_t{1} << 32) - 1;  // a sparse row counts its values in 32 bits
 
 constexpr size_t rounded_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
@@ -65,6 +66,10 @@ void check_encoding(const Column& column) {
   if (column.most == 0 || column.most > column.elements()) {
     throw Error("[replay] column {}: expected `most` from 1 to {}, the elements of a row, found {}",
                 in_quotes(column.name), column.elements(), column.most);
+  }
+  if (column.most > kMostSparse) {
+    throw Error("[replay] column {}: expected `most` of at most {}, found {}; store it raw", in_quotes(column.name),
+                kMostSparse, column.most);
   }
 }
 

@@ -50,7 +50,8 @@ inline constexpr size_t kLongestSchemaText = 1 << 18;  // 64 x (255 bytes as \u0
 class Schema {
  public:
   // Error naming the column: names twice, empty, longer than 255 bytes or not UTF-8; a shape with a zero, of more than
-  // 32 dimensions or of more than 2^32 elements; kSparse without `most` or with more than elements().
+  // 32 dimensions or of more than 2^32 elements; kSparse without `most` or with more than elements()
+  // or 2^32 - 1.
   explicit Schema(std::vector<Column> columns);
 
   const std::vector<Column>& columns() const noexcept { return columns_; }

@@ -90,6 +90,12 @@ TEST(Schema, RefusesWhatCannotBe) {
             "[replay] column 'a': expected `most` from 1 to 9, the elements of a row, found 0");
   EXPECT_NE(message({.name = "a", .shape = {9}, .encoding = Encoding::kSparse, .most = 10}).find("found 10"),
             std::string::npos);
+  // A row counts its values in 32 bits: as 2^32 of them are none, every value was dropped.
+  const std::vector<size_t> largest = {size_t{1} << 32};
+  EXPECT_EQ(message({.name = "a", .shape = largest, .encoding = Encoding::kSparse, .most = largest[0]}),
+            "[replay] column 'a': expected `most` of at most 4294967295, found 4294967296; store it raw");
+  EXPECT_EQ(message({.name = "a", .shape = largest, .encoding = Encoding::kSparse, .most = largest[0] - 1}),
+            "no error");
   EXPECT_NE(message({.name = "a", .most = 1}).find("only with encoding 'sparse'"), std::string::npos);
 }
 
