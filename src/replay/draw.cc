@@ -72,6 +72,11 @@ void Drawer::look() {
   if (order_) return;
   for (uint64_t seen = 0;;) {
     const Window window = buffer_.ring().window();
+    if (window.end > kEndOfIds) {
+      throw Error(
+          "[replay] sample: expected row ids below {}, found {}: the counter of the buffer is damaged; make it anew",
+          kEndOfIds, window.end);
+    }
     seen += window.size() + 1;
     begin_ = window.begin;
     end_ = newest_ = window.end;
@@ -127,8 +132,8 @@ Drawn Drawer::by_priority() {
   if (found.weight == 0) return {};
   const uint64_t id = buffer_.ring().id_in(found.slot);
   if (id == kNoRow) return {};
-  if (id >= end_) end_ = buffer_.ring().window().end;  // added since we looked
-  if (id + buffer_.capacity() < end_) return {};       // what a killed process left in its slot
+  if (id >= end_) end_ = buffer_.ring().window().end;           // added since we looked
+  if (id >= end_ || id + buffer_.capacity() < end_) return {};  // damaged, or what a killed process left in its slot
   Drawn drawn = row(id);
   drawn.chance = static_cast<float>(static_cast<double>(found.weight) / static_cast<double>(total));
   return drawn;

@@ -3,16 +3,26 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/clock.h"
+#include "core/error.h"
+
 namespace quern::replay {
+
+void Ring::no_more_ids(uint64_t id) {
+  throw Error("[replay] add: expected a row id below {}, found {}: the counter of the buffer is damaged; make it anew",
+              kEndOfIds, id);
+}
 
 // The id whose slot is ours to write now, from `id` on; kNoRow if a newer row is there already.
 uint64_t Ring::claim(uint64_t id, uint16_t me) {
-  for (int busy_slots = 0;; ++busy_slots) {
+  double deadline = 0;
+  for (uint64_t busy_slots = 0;; ++busy_slots) {
+    if (id >= kEndOfIds) no_more_ids(id);
     std::atomic<uint64_t>& word = parts_.words[id % capacity_];
     uint64_t found = word.load(std::memory_order_relaxed);
     while (true) {
       if (order_of(found) > id + 1) return kNoRow;
-      if (is_busy(found) && (writers_ == nullptr || !writers_->is_dead(writer_of(found)))) break;
+      if (is_busy(found) && !is_dead(writer_of(found), me)) break;
       // Acquire: our bytes come after those of the row that was there. On failure `found` is the new word.
       if (word.compare_exchange_weak(found, busy_word(id, me), std::memory_order_acquire, std::memory_order_relaxed)) {
         return id;
@@ -20,6 +30,16 @@ uint64_t Ring::claim(uint64_t id, uint16_t me) {
     }
     // A ring that has fewer slots than writing threads may be all busy, and then the core is better given to them.
     if (busy_slots >= 4) std::this_thread::yield();
+    if (busy_slots % 256 == 255) {
+      const double now = seconds_now();
+      if (deadline == 0) deadline = now + patience_;
+      if (now > deadline) {
+        throw Error(
+            "[replay] add: expected a slot that nobody is writing within {} seconds, found none of {}; make the "
+            "buffer larger than the number of threads that add, or anew if it is damaged",
+            patience_, capacity_);
+      }
+    }
     id = parts_.reserved->value.fetch_add(1, std::memory_order_relaxed);
   }
 }

@@ -27,7 +27,11 @@ namespace quern::replay {
 // copy is of another row.
 //
 // A process that is killed loses the rows it had not finished. Slots that it had reserved and not begun keep the older
-// row, whose id is outside of the window then, so that nobody samples it.
+// row, whose id is outside of the window then, so that nobody samples it. The same holds for the rows that other
+// threads were writing to private memory when fork() copied it: the child has the slots and not the threads.
+//
+// Words and counters may lie in shared memory and hold anything: slots are always taken modulo the capacity, ids that
+// no word can hold are refused, and a ring whose slots are all said to be busy is an Error after some seconds.
 
 // Counters that everyone writes, each on its own cache line, at the start of the memory.
 struct alignas(kCacheLine) Counter {
@@ -54,9 +58,12 @@ class Ring {
     std::atomic<uint64_t>* words = nullptr;  // `capacity` of them
   };
 
-  // `writers` says who writes and who is still alive; null where all are threads of one process.
-  Ring(const Parts& parts, uint64_t capacity, Writers* writers = nullptr) noexcept
-      : parts_(parts), capacity_(capacity), writers_(writers) {}
+  static constexpr double kPatience = 10;  // seconds
+
+  // `writers` says who writes and who is still alive; null where all are threads of one process, and of its parents
+  // before a fork() that watch_forks() has counted. `patience` is how long write() looks for a slot that is not busy.
+  Ring(const Parts& parts, uint64_t capacity, Writers* writers = nullptr, double patience = kPatience) noexcept
+      : parts_(parts), capacity_(capacity), writers_(writers), patience_(patience) {}
 
   uint64_t capacity() const noexcept { return capacity_; }
 
@@ -69,17 +76,20 @@ class Ring {
   }
 
   // The first of that many new ids. Error when this process cannot be told from others yet (see Writers) and no more
-  // processes can be.
+  // processes can be, and when there are no more ids, which takes years or a damaged counter.
   uint64_t reserve(uint64_t rows) {
     if (writers_ != nullptr) writers_->me();
-    return parts_.reserved->value.fetch_add(rows, std::memory_order_relaxed);  // the words order everything
+    const uint64_t first = parts_.reserved->value.fetch_add(rows, std::memory_order_relaxed);  // the words order all
+    if (first >= kEndOfIds || rows > kEndOfIds - first) no_more_ids(first);
+    return first;
   }
 
   // Makes copy(slot) write the row, and the row whole. Returns the id under which it lies there: `id`, a newer one if
-  // the slot of `id` was still being written, or kNoRow if `id` is older than the whole ring.
+  // the slot of `id` was still being written, or kNoRow if `id` is older than the whole ring. Error when there are no
+  // more ids, or when every slot is busy for longer than the patience; then nothing was written.
   template <typename Copy>
   uint64_t write(uint64_t id, Copy copy) {
-    const uint16_t me = writers_ == nullptr ? uint16_t{0} : writers_->me();
+    const uint16_t me = writers_ == nullptr ? static_cast<uint16_t>(fork_count()) : writers_->me();
     const uint64_t written = claim(id, me);
     if (written != kNoRow) {
       const uint64_t slot = written % capacity_;
@@ -120,10 +130,15 @@ class Ring {
 
  private:
   uint64_t claim(uint64_t id, uint16_t me);
+  bool is_dead(uint16_t writer, uint16_t me) const noexcept {
+    return writers_ == nullptr ? writer != me : writers_->is_dead(writer);
+  }
+  [[noreturn]] static void no_more_ids(uint64_t id);
 
   Parts parts_;
   uint64_t capacity_;
   Writers* writers_;
+  double patience_;
 };
 
 }  // namespace quern::replay

@@ -57,12 +57,12 @@ void Writers::after_fork_in_child() {
   for (Writers* writers : registry().all) {
     if (writers->lock_ >= 0) ::close(std::exchange(writers->lock_, -1));  // it is the parent's
   }
-  forks_.fetch_add(1, std::memory_order_relaxed);  // the child has one thread
   registry().mutex.unlock();
 }
 
 Writers::Writers(int descriptor, std::string path, std::string place, std::span<std::atomic<uint64_t>> words)
     : descriptor_(descriptor), path_(std::move(path)), place_(std::move(place)), words_(words) {
+  watch_forks();
   static const int handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (handlers != 0) throw Error("{}: cannot watch for fork(): {}", place_, std::generic_category().message(handlers));
   {
@@ -86,14 +86,13 @@ Writers::~Writers() {
 
 uint16_t Writers::join() {
   const std::lock_guard guard(registry().mutex);
-  const uint64_t forks = forks_.load(std::memory_order_relaxed);
   const uint64_t seat = seat_.load(std::memory_order_relaxed);
-  if (seat >> 16 == forks) return static_cast<uint16_t>(seat);  // another thread was faster
+  if (seat >> 16 == generation()) return static_cast<uint16_t>(seat);  // another thread was faster
   const int opened = open_again();
   const uint16_t index = take_index(opened);
   lock_ = opened;
   empty_abandoned(index);
-  seat_.store(forks << 16 | index, std::memory_order_release);  // pairs with the acquire in me()
+  seat_.store(generation() << 16 | index, std::memory_order_release);  // pairs with the acquire in me()
   return index;
 }
 
@@ -103,7 +102,7 @@ int Writers::open_again() const {
   if (opened >= 0 && same_file(opened, descriptor_)) return opened;
   const int code = opened < 0 ? errno : EBADF;
   if (opened >= 0) ::close(opened);
-  const int named = open(path_.c_str(), O_RDWR | O_CLOEXEC);
+  const int named = open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (named >= 0 && same_file(named, descriptor_)) return named;
   if (named >= 0) ::close(named);
   throw Error("{}: cannot open it once more: {}", place_, std::generic_category().message(code));
@@ -129,7 +128,7 @@ uint16_t Writers::take_index(int opened) const {
 bool Writers::is_dead(uint16_t writer) const noexcept {
   if (writer >= kMost) return true;  // nobody can be that: the word is damaged
   const uint64_t seat = seat_.load(std::memory_order_relaxed);
-  if (seat >> 16 == forks_.load(std::memory_order_relaxed) && static_cast<uint16_t>(seat) == writer) return false;
+  if (seat >> 16 == generation() && static_cast<uint16_t>(seat) == writer) return false;
   struct flock lock = lock_on(writer);
   return fcntl(descriptor_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }

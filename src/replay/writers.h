@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 
+#include "replay/forks.h"
+
 namespace quern::replay {
 
 // A process that writes holds a lock on one byte, far beyond the end of the buffer's file or shared memory: the number
@@ -34,7 +36,7 @@ class Writers {
   // throws, and takes a lock.
   uint16_t me() {
     const uint64_t seat = seat_.load(std::memory_order_acquire);
-    return seat >> 16 == forks_.load(std::memory_order_relaxed) ? static_cast<uint16_t>(seat) : join();
+    return seat >> 16 == generation() ? static_cast<uint16_t>(seat) : join();
   }
 
   // A system call, 0.3 us: for the rare case that somebody is in the way.
@@ -50,13 +52,13 @@ class Writers {
   uint16_t take_index(int opened) const;
   void empty_abandoned(uint16_t mine) noexcept;
 
-  static inline std::atomic<uint64_t> forks_{1};  // between the first process and this one
+  static uint64_t generation() noexcept { return fork_count() + 1; }  // never 0, which stands for no seat
 
   int descriptor_;
   int lock_ = -1;  // the descriptor that holds it; -1 in a child that has not joined
   std::string path_, place_;
   std::span<std::atomic<uint64_t>> words_;
-  std::atomic<uint64_t> seat_{0};  // forks_ when it was taken << 16 | index
+  std::atomic<uint64_t> seat_{0};  // generation() when it was taken << 16 | index
 };
 
 }  // namespace quern::replay
