@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -35,6 +37,19 @@ std::vector<StoredColumn> stored_columns(const Schema& schema, const Layout& lay
   return columns;
 }
 
+// Error when something else lies there, which the caller did not mean to lose.
+void expect_buffer(const Place& place) {
+  const std::filesystem::path path = place.path();
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::symlink_status(path, ignored);
+  if (!std::filesystem::exists(status)) return;
+  std::string start(64, '\0');
+  if (std::filesystem::is_regular_file(status)) std::ifstream(path, std::ios::binary).read(start.data(), 64);
+  if (!starts_as_buffer(start)) {
+    throw Error("{}: cannot remove: expected a replay buffer, found something else", place.text());
+  }
+}
+
 }  // namespace
 
 struct ReplayBuffer::Parts {
@@ -48,7 +63,7 @@ struct ReplayBuffer::Parts {
         ring({counter(CounterPlace::kReserved), counter(CounterPlace::kPublished), words.data()}, options.capacity,
              join()),
         limiter(options.limit, counter(CounterPlace::kPublished), counter(CounterPlace::kInserts),
-                counter(CounterPlace::kSamples)) {
+                counter(CounterPlace::kSamples), &memory.guard()) {
     if (options.prioritised) {
       tree.emplace(reinterpret_cast<std::atomic<uint64_t>*>(memory.data() + layout.tree), options.capacity);
     }
@@ -58,9 +73,12 @@ struct ReplayBuffer::Parts {
     return reinterpret_cast<Counter*>(memory.data() + layout.counters) + static_cast<size_t>(place);
   }
 
-  // One process alone needs no index among processes.
+  // One process alone needs no index among processes, but knows which rows its parent was writing when it forked.
   Writers* join() {
-    if (memory.descriptor() < 0) return nullptr;
+    if (memory.descriptor() < 0) {
+      watch_forks();
+      return nullptr;
+    }
     return &writers.emplace(memory.descriptor(), memory.place().path(), memory.place().text(), words);
   }
 
@@ -81,8 +99,10 @@ struct ReplayBuffer::Parts {
   void check_priorities(std::span<const float> priorities, size_t rows) const;
   uint64_t weight(double priority) const { return weight_of(priority, options.alpha, options.capacity); }
   void raise_highest(uint64_t weight) const noexcept;
+  // At most what weight_of() makes: shared memory may hold anything.
   uint64_t highest() const noexcept {
-    return counter(CounterPlace::kHighestWeight)->value.load(std::memory_order_relaxed);
+    return std::min(counter(CounterPlace::kHighestWeight)->value.load(std::memory_order_relaxed),
+                    largest_weight(options.capacity));
   }
 
   Memory memory;
@@ -155,10 +175,16 @@ ReplayBuffer ReplayBuffer::attach(const Place& place, double patience) {
   memory.map(found.options.prefault);
   auto parts = std::make_unique<Parts>(std::move(memory), std::move(found.schema), found.options);
   if (place.kind == Place::Kind::kFile) parts->ring.catch_up();
+  parts->memory.expect_intact();
   return ReplayBuffer(std::move(parts));
 }
 
-bool ReplayBuffer::remove(const Place& place) { return Memory::remove(place); }
+void ReplayBuffer::expect_intact() const { parts_->memory.expect_intact(); }
+
+bool ReplayBuffer::remove(const Place& place) {
+  if (place.kind == Place::Kind::kFile) expect_buffer(place);  // shared memory has a name that only we give
+  return Memory::remove(place);
+}
 
 const Schema& ReplayBuffer::schema() const noexcept { return parts_->schema; }
 const BufferOptions& ReplayBuffer::options() const noexcept { return parts_->options; }
@@ -208,6 +234,7 @@ uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t row
       parts_->tree->set(slot, weight);  // while the slot is ours, so that the last one set is that of the last row
     });
   }
+  expect_intact();
   return written == kNoRow && rows > 0 ? id - 1 : written;
 }
 
@@ -225,17 +252,20 @@ void ReplayBuffer::put_stored(uint64_t first_id, std::span<const std::byte* cons
       parts_->tree->set(slot, weight);
     });
   }
+  expect_intact();
 }
 
 bool ReplayBuffer::read(uint64_t id, std::span<std::byte* const> columns) const {
   if (columns.size() != parts_->columns.size()) {
     throw Error("[replay] read: expected {} columns, found {}", parts_->columns.size(), columns.size());
   }
-  return parts_->ring.read(id, [&](uint64_t slot) {
+  const bool there = parts_->ring.read(id, [&](uint64_t slot) {
     for (size_t c = 0; c < columns.size(); ++c) {
       if (columns[c] != nullptr) load(c, slot, columns[c]);
     }
   });
+  expect_intact();
+  return there;
 }
 
 size_t ReplayBuffer::update_priorities(std::span<const uint64_t> ids, std::span<const float> priorities) {
@@ -260,6 +290,7 @@ size_t ReplayBuffer::update_priorities(std::span<const uint64_t> ids, std::span<
       parts_->tree->set(slot, parts_->highest());
     }
   }
+  expect_intact();
   return updated;
 }
 

@@ -25,10 +25,11 @@ class ReplayBuffer {
 
   // One that another process created, or that lies in a file; schema and options are those it was made with. Waits up
   // to `patience` seconds for it to appear; it appears complete. Error: no such thing, another version, not a buffer,
-  // damaged.
+  // damaged, of another user or writable by others (see Memory).
   static ReplayBuffer attach(const Place& place, double patience = 0);
 
-  // Removes the name (the memory lives on while somebody has it mapped). False if there was none.
+  // Removes the name (the memory lives on while somebody has it mapped). False if there was none. Error for a file that
+  // is not a replay buffer; one of another version, or a damaged one, is removed.
   static bool remove(const Place& place);
 
   ReplayBuffer(ReplayBuffer&& other) noexcept;
@@ -50,6 +51,10 @@ class ReplayBuffer {
 
   // Error where add() would refuse these: for those who ask limiter(), which counts what it admits, before they add.
   void check(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities = {}) const;
+
+  // Error when somebody has cut the memory short since it was mapped (see Memory): add(), read(), update_priorities(),
+  // samplers and snapshots look at that too, after their work.
+  void expect_intact() const;
 
   // Copies row `id` into the caller's arrays (one row of each column; a null pointer leaves that column out). False if
   // it is not there any more.

@@ -97,6 +97,10 @@ Description description_of(const Memory& memory, const Header& header, std::stri
 
 }  // namespace
 
+bool starts_as_buffer(std::string_view bytes) noexcept {
+  return bytes.size() >= sizeof kMagic && std::memcmp(bytes.data(), &kMagic, sizeof kMagic) == 0;
+}
+
 Layout::Layout(const Schema& schema, const BufferOptions& options) {
   counters = after(kHeaderBytes, schema.text().size(), 1);
   words = after(counters, kCounters, kCacheLine);

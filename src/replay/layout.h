@@ -30,6 +30,9 @@ inline constexpr uint64_t kMostRows = uint64_t{1} << 40;
 enum class CounterPlace : size_t { kReserved, kPublished, kInserts, kSamples, kHighestWeight };
 inline constexpr size_t kCounters = 5;
 
+// Whether a file that starts with these bytes was made as a buffer, of whatever version.
+bool starts_as_buffer(std::string_view bytes) noexcept;
+
 // Offsets in bytes. Error when it would be larger than a file can be.
 struct Layout {
   Layout(const Schema& schema, const BufferOptions& options);

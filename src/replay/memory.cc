@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +25,9 @@
 #include "core/byte_size.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/files.h"
+#include "core/named_file.h"
+#include "core/temporary_name.h"
 #include "core/text.h"
 
 namespace quern::replay {
@@ -81,8 +85,21 @@ std::string folder_of(const Place& place) {
   return path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
-// Shared memory is for the processes of one user; a file has what the user's umask says.
-mode_t mode_of(const Place& place) { return place.kind == Place::Kind::kShared ? 0600 : 0666; }
+// A file can be read by others as the user's umask says. Nobody else may write either: see expect_ours().
+mode_t mode_of(const Place& place) { return place.kind == Place::Kind::kShared ? 0600 : 0644; }
+
+// Whoever can write to the memory can make us read anything, and cut it off below us.
+void expect_ours(const Place& place, const struct stat& status) {
+  if (!S_ISREG(status.st_mode)) throw Error("{}: expected a regular file, found something else", place.text());
+  if (status.st_uid != geteuid()) {
+    throw Error("{}: expected a file of user {}, who attaches, found one of user {}; attach as that user", place.text(),
+                geteuid(), status.st_uid);
+  }
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    throw Error("{}: expected a file that only its owner can write, found mode {:o}; run chmod go-w {}", place.text(),
+                status.st_mode & 07777, place.path());
+  }
+}
 
 [[noreturn]] void taken(const Place& place) {
   throw Error("{}: expected a new name, found one that exists; attach to it or remove it", place.text());
@@ -139,7 +156,9 @@ void Memory::publish() {
     if (errno == EEXIST) taken(place_);
     throw Error("{}: cannot give it this name: {}", place_.text(), reason(errno));
   }
-  if (!temporary_.empty()) unlink(std::exchange(temporary_, {}).c_str());
+  if (temporary_.empty()) return;
+  unlink(std::exchange(temporary_, {}).c_str());
+  flock(descriptor_, LOCK_UN);
 }
 
 Memory Memory::open(const Place& place, double patience) {
@@ -147,14 +166,17 @@ Memory Memory::open(const Place& place, double patience) {
   const std::string path = place.path();
   const double deadline = seconds_now() + patience;
   while (true) {
-    memory.descriptor_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    memory.descriptor_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (memory.descriptor_ >= 0) break;
+    if (errno == ELOOP) {
+      throw Error("{}: expected a regular file, found a symbolic link; give the path of the file itself", place.text());
+    }
     if (errno != ENOENT || seconds_now() >= deadline) throw Error("{}: cannot open: {}", place.text(), reason(errno));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   struct stat status = {};
   if (fstat(memory.descriptor_, &status) != 0) throw Error("{}: cannot read: {}", place.text(), reason(errno));
-  if (!S_ISREG(status.st_mode)) throw Error("{}: expected a regular file", place.text());
+  expect_ours(place, status);
   memory.file_bytes_ = static_cast<uint64_t>(status.st_size);
   return memory;
 }
@@ -191,9 +213,11 @@ Memory::Memory(Memory&& other) noexcept
       file_bytes_(other.file_bytes_),
       private_(std::move(other.private_)),
       data_(std::exchange(other.data_, nullptr)),
-      mapped_(other.mapped_) {}
+      mapped_(other.mapped_),
+      guard_(std::move(other.guard_)) {}
 
 Memory::~Memory() {
+  guard_ = MappingGuard();
   if (data_ != nullptr && private_.empty()) munmap(data_, mapped_);
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_.empty()) unlink(temporary_.c_str());
@@ -213,12 +237,21 @@ void Memory::map_private(uint64_t bytes) {
 void Memory::open_unnamed() {
   const std::string folder = folder_of(place_);
   descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode_of(place_));
-  if (descriptor_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
-    temporary_ = fmt::format("{}/.tmp-quern-{}-{}", folder, getpid(), static_cast<const void*>(this));
-    descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode_of(place_));
-    if (descriptor_ < 0) temporary_.clear();
-  }
+  if (descriptor_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) open_temporary();
   if (descriptor_ < 0) throw Error("{}: cannot create a file in {}: {}", place_.text(), folder, reason(errno));
+}
+
+// Locked until publish(), so that the next who creates a buffer of this name can tell what a killed process left. A
+// file that is taken for a leftover before it is locked is created again.
+void Memory::open_temporary() {
+  const std::string path = place_.path();
+  remove_leftovers_of(path);
+  do {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    temporary_ = temporary_beside(path);
+    descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode_of(place_));
+  } while (descriptor_ >= 0 && !lock_new_file(descriptor_, temporary_));
+  if (descriptor_ < 0) temporary_.clear();
 }
 
 void Memory::map_file() {
@@ -226,6 +259,12 @@ void Memory::map_file() {
   if (found == MAP_FAILED) no_room(place_, file_bytes_, reason(errno));
   data_ = static_cast<std::byte*>(found);
   mapped_ = file_bytes_;
+  guard_ = MappingGuard(data_, mapped_);
+}
+
+void Memory::lost() const {
+  throw Error("{}: somebody has cut it short while it was in use, or its disk has failed; remove it and make it anew",
+              place_.text());
 }
 
 // The system zeroes a page when it is first touched, which is most of the cost, and does so on the core that touches.

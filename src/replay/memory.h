@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/aligned_buffer.h"
+#include "replay/mapping_guard.h"
 
 namespace quern::replay {
 
@@ -29,23 +30,36 @@ struct Place {
 };
 
 // Owns the mapping, and the descriptor where there is one. Move-only.
+//
+// Shared memory and files are for the processes of one user. Others can make files in /dev/shm too, so what is opened
+// must be a regular file and no symbolic link, must belong to the effective user of this process (also for root), and
+// must not be writable by its group or by everyone. The check is on the open descriptor, and so is everything after it.
 class Memory {
  public:
   // New memory, all zeros, that nobody else can see before publish(): a process that dies in between leaves nothing.
   // With `prefault` all of it is there already, by several threads; private memory has huge pages where the system
   // allows it; files never have it, since all of their pages would have to be written to disk.
-  // Error when there is not enough, or when the name is taken.
+  // Error when there is not enough, or when the name is taken. Files can be read by others as the umask says, and never
+  // be written by them. Where the file system knows no files without a name, the file has a temporary one beside it
+  // until publish(), and what killed processes left there is removed first.
   static Memory create(const Place& place, uint64_t bytes, bool prefault);
 
   // Gives it its name. Error when somebody else has taken it meanwhile. Nothing to do for private memory.
   void publish();
 
   // What somebody published, without a mapping yet: the caller looks at head() first. Waits up to `patience` seconds
-  // for it to appear.
+  // for it to appear. Error when it is not ours alone to write, as above.
   static Memory open(const Place& place, double patience);
   uint64_t file_bytes() const noexcept { return file_bytes_; }
   std::string head(uint64_t offset, uint64_t bytes) const;  // fewer where the file ends
   void map(bool prefault);
+
+  // Error when somebody has cut the file short since it was mapped, or its disk has failed: the mapping is all zeros
+  // then. Whoever has read or written it calls this before it believes the result. A load where all is well.
+  void expect_intact() const {
+    if (guard_.lost()) lost();
+  }
+  const MappingGuard& guard() const noexcept { return guard_; }
 
   // Removes the name; the memory lives on while somebody has it mapped. False if there was none.
   static bool remove(const Place& place);
@@ -62,6 +76,8 @@ class Memory {
   explicit Memory(Place place) : place_(std::move(place)) {}
   void map_private(uint64_t bytes);
   void open_unnamed();
+  void open_temporary();
+  [[noreturn]] void lost() const;
   void map_file();
   void prefault() const;
 
@@ -72,6 +88,7 @@ class Memory {
   AlignedBuffer<std::byte> private_;  // empty for what is mapped
   std::byte* data_ = nullptr;
   uint64_t mapped_ = 0;
+  MappingGuard guard_;  // of data_, unless it is private; gone before that is unmapped
 };
 
 }  // namespace quern::replay

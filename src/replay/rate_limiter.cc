@@ -44,15 +44,16 @@ void check_rate_limit(const RateLimit& limit, uint64_t capacity) {
   }
 }
 
-RateLimiter::RateLimiter(const RateLimit& limit, const Counter* published, Counter* inserts, Counter* samples) noexcept
-    : limit_(limit), published_(published), inserts_(inserts), samples_(samples) {}
+RateLimiter::RateLimiter(const RateLimit& limit, const Counter* published, Counter* inserts, Counter* samples,
+                         const MappingGuard* guard) noexcept
+    : limit_(limit), published_(published), inserts_(inserts), samples_(samples), guard_(guard) {}
 
 bool RateLimiter::admit_inserts(uint64_t rows, double timeout) noexcept {
-  return wait_for([&] { return try_inserts(rows); }, timeout);
+  return wait_for([&] { return try_inserts(rows) || lost(); }, timeout);
 }
 
 bool RateLimiter::admit_samples(uint64_t rows, double timeout) noexcept {
-  return wait_for([&] { return try_samples(rows); }, timeout);
+  return wait_for([&] { return try_samples(rows) || lost(); }, timeout);
 }
 
 double RateLimiter::balance() const noexcept {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "replay/mapping_guard.h"
 #include "replay/ring.h"
 
 namespace quern::replay {
@@ -42,10 +43,13 @@ void check_rate_limit(const RateLimit& limit, uint64_t capacity);
 // Any thread, any process; no lock.
 class RateLimiter {
  public:
-  // `published` counts the rows that became whole, ever; the limit passes check_rate_limit.
-  RateLimiter(const RateLimit& limit, const Counter* published, Counter* inserts, Counter* samples) noexcept;
+  // `published` counts the rows that became whole, ever; the limit passes check_rate_limit. `guard` is that of the
+  // memory in which the counters lie; null where nobody can take it away.
+  RateLimiter(const RateLimit& limit, const Counter* published, Counter* inserts, Counter* samples,
+              const MappingGuard* guard = nullptr) noexcept;
 
-  // True and counted, or false after `timeout` seconds (0: at once; negative: wait for ever).
+  // True and counted, or false after `timeout` seconds (0: at once; negative: wait for ever). True at once where the
+  // memory is lost: nobody will count any more, and the add or sample that follows throws the Error.
   bool admit_inserts(uint64_t rows, double timeout) noexcept;
   bool admit_samples(uint64_t rows, double timeout) noexcept;
 
@@ -55,12 +59,14 @@ class RateLimiter {
   bool try_inserts(uint64_t rows) noexcept;
   bool try_samples(uint64_t rows) noexcept;
   bool filled() const noexcept;
+  bool lost() const noexcept { return guard_ != nullptr && guard_->lost(); }
   double balance(uint64_t inserts, uint64_t samples) const noexcept;
 
   RateLimit limit_;
   const Counter* published_;
   Counter* inserts_;  // admitted once the minimum was there
   Counter* samples_;
+  const MappingGuard* guard_;
 };
 
 }  // namespace quern::replay

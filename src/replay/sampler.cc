@@ -29,6 +29,17 @@ Sampler::Sampler(const ReplayBuffer& buffer, uint64_t seed) : buffer_(&buffer), 
 
 void Sampler::sample(const SampleRequest& request, const SampleArrays& out) {
   check(request, out);
+  try {
+    draw(request, out);
+  } catch (const Error&) {
+    buffer_->expect_intact();  // where the memory is lost that is the reason, and not that it holds no rows
+    throw;
+  }
+  buffer_->expect_intact();
+  ++draws_;
+}
+
+void Sampler::draw(const SampleRequest& request, const SampleArrays& out) {
   Drawer drawer(*buffer_, request, seed_, draws_);
   std::array<Drawn, kBlock + 1> block;  // and one that says that nothing follows
   for (size_t first = 0; first < request.rows; first += kBlock) {
@@ -44,7 +55,6 @@ void Sampler::sample(const SampleRequest& request, const SampleArrays& out) {
     }
   }
   if (request.rule == Rule::kPrioritised && out.weights != nullptr) weigh({out.weights, request.rows}, request.beta);
-  ++draws_;
 }
 
 void Sampler::check(const SampleRequest& request, const SampleArrays& out) const {

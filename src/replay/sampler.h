@@ -44,6 +44,7 @@ class Sampler {
     size_t stored_bytes;
   };
 
+  void draw(const SampleRequest& request, const SampleArrays& out);
   bool copy(const SampleArrays& out, size_t row, const Drawn& drawn, const Drawn& following) const;
 
   const ReplayBuffer* buffer_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 
@@ -170,27 +171,18 @@ TEST_F(LayoutTest, AnyHeaderIsABufferOrAnError) {
   EXPECT_LT(good, 11000u);
 }
 
-// Words, tree and counters may be damaged too: then rows are rubbish or missing, and nothing outside is touched.
-TEST_F(LayoutTest, AnyContentsDoNoHarm) {
-  std::mt19937_64 generator(4);
-  const Layout layout(example(), options());
-  std::vector<std::byte> a(12), b(40);
-  const std::byte* const in[] = {a.data(), b.data()};
-  std::byte* const out[] = {a.data(), b.data()};
-  for (int i = 0; i < 500; ++i) {
-    std::string bytes = whole_file();
-    for (size_t at = layout.counters; at < bytes.size(); ++at) bytes[at] = static_cast<char>(generator());
-    write(path_, bytes);
-    ReplayBuffer buffer = ReplayBuffer::attach(Place::in_file(path_));
-    for (uint64_t slot = 0; slot < 10; ++slot) {
-      const uint64_t id = buffer.ring().id_in(slot);
-      if (id != kNoRow) static_cast<void>(buffer.read(id, out));
-    }
-    for (int row = 0; row < 20; ++row) {
-      std::fill(b.begin(), b.end(), std::byte{1});
-      buffer.add(in, 1);
-    }
-  }
+TEST_F(LayoutTest, WhatIsNoBufferIsNotRemoved) {
+  const std::string expected =
+      Place::in_file(path_).text() + ": cannot remove: expected a replay buffer, found something else";
+  write(path_, "a thesis");
+  EXPECT_EQ(message_of([&] { ReplayBuffer::remove(Place::in_file(path_)); }), expected);
+  EXPECT_TRUE(std::filesystem::exists(path_));
+  write(path_, changed(8, uint32_t{7}));  // of another version, which nobody can attach to any more
+  const std::string link = folder_ / "link";
+  std::filesystem::create_symlink(path_, link);
+  EXPECT_NE(message_of([&] { ReplayBuffer::remove(Place::in_file(link)); }), "no error");
+  EXPECT_TRUE(ReplayBuffer::remove(Place::in_file(path_)));
+  EXPECT_FALSE(ReplayBuffer::remove(Place::in_file(path_)));
 }
 
 }  // namespace

@@ -1,16 +1,24 @@
 // Several processes on one buffer, and what is left when they are killed or stopped.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <thread>
 #include <vector>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "replay/buffer.h"
 #include "tests/replay/checked_rows.h"
 #include "tests/support/child_process.h"
@@ -192,6 +200,23 @@ TEST_F(ProcessesTest, AForkedChildHasItsOwnCopyOfPrivateMemory) {
   EXPECT_EQ(buffer.size(), 1u);
 }
 
+// The child has the slot that a thread of its parent was writing, and not that thread. With one slot it once looked for
+// another for ever.
+TEST_F(ProcessesTest, AForkInTheMiddleOfARowOfPrivateMemoryBlocksNobody) {
+  ReplayBuffer buffer = ReplayBuffer::create(schema_, {.capacity = 1});
+  int code = 0;
+  buffer.ring().write(buffer.ring().reserve(1), [&](uint64_t) {
+    code = test::run_in_child([&] {
+      alarm(30);
+      add(buffer, 3);
+      return buffer.read(buffer.ring().window().end - 1, out_.outputs()) && out_.good() ? 0 : 1;
+    });
+  });
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(missing(buffer), 0u);  // the parent has its row
+  EXPECT_EQ(buffer.ring().id_in(0), 0u);
+}
+
 // Nobody is left; the next who comes finds the rows, and no slot that is busy for ever.
 TEST_F(ProcessesTest, AFileSurvivesTheDeathOfAll) {
   const test::TemporaryFolder folder;
@@ -236,6 +261,55 @@ TEST_F(ProcessesTest, ACreatorThatDiesLeavesAllOrNothing) {
     EXPECT_EQ(buffer.size(), 1u);
     EXPECT_TRUE(ReplayBuffer::remove(place_));
   }
+}
+
+// File systems that know no files without a name (FAT, 9p and others) say so with EOPNOTSUPP. False where this process
+// may not have its system calls changed.
+bool forbid_unnamed_files() {
+  sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[2])),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, O_TMPFILE),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_TMPFILE, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOPNOTSUPP),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog filter = {std::size(program), program};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+// There the memory has a temporary name while it is made. One that a killed process left was there for ever.
+TEST_F(ProcessesTest, WithoutUnnamedFilesTheNextCreatorRemovesWhatADeadOneLeft) {
+  const test::TemporaryFolder folder;
+  place_ = Place::in_file(folder / "buffer");
+  write_file(folder / ".tmp-quern-1234-0x7f", "not ours");
+  const auto temporaries = [&] { return test::names_in(folder.path()).size() - 1; };
+  size_t left = 0;
+  for (int i = 0; i < 200 && left == 0; ++i) {
+    const pid_t child = start_child([&] {
+      if (!forbid_unnamed_files()) return test::kNotPermitted;
+      while (true) {
+        make(100000);
+        ReplayBuffer::remove(place_);
+      }
+      return 0;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    kill(child, SIGKILL);
+    if (wait_for(child) == test::kNotPermitted) GTEST_SKIP() << "filtering system calls takes more rights";
+    ReplayBuffer::remove(place_);
+    left = temporaries();
+  }
+  EXPECT_GT(left, 0u) << "none was killed while it made one: the test shows nothing";
+  EXPECT_EQ(test::run_in_child([&] {
+              if (!forbid_unnamed_files()) return test::kNotPermitted;
+              ReplayBuffer buffer = make(10);
+              add(buffer, 1);
+              return buffer.size() == 1 && ReplayBuffer::attach(place_).size() == 1 ? 0 : 1;
+            }),
+            0);
+  EXPECT_EQ(test::names_in(folder.path()), (std::set<std::string>{"buffer", ".tmp-quern-1234-0x7f"}));
 }
 
 // Whoever waits for a name finds all of it.
