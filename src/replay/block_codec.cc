@@ -18,7 +18,7 @@ struct Header {
   uint64_t common = 0;
   uint64_t second = 0;
 };
-static_assert(sizeof(Header) == 32);
+static_assert(sizeof(Header) == BlockCodec::kPieceHeader);
 
 constexpr size_t kMostFiltered = BlockCodec::kPiece + BlockCodec::kPiece / 4;  // two masks a word of one byte
 static_assert(kMostFiltered < LZ4_MAX_INPUT_SIZE);
@@ -52,9 +52,8 @@ char* chars(std::byte* bytes) { return reinterpret_cast<char*>(bytes); }
 BlockCodec::BlockCodec(int acceleration) : acceleration_(acceleration) {}
 
 size_t BlockCodec::most_packed(size_t bytes) noexcept {
-  const size_t pieces = (bytes + kPiece - 1) / kPiece;
-  const size_t filtered = bytes + bytes / 4 + pieces * 16;
-  return filtered + filtered / 255 + pieces * (sizeof(Header) + 16);  // LZ4_compressBound for each
+  const size_t filtered = bytes + bytes / 4 + pieces(bytes) * 16;
+  return filtered + filtered / 255 + pieces(bytes) * (sizeof(Header) + 16);  // LZ4_compressBound for each
 }
 
 size_t BlockCodec::pack(std::span<const std::byte> raw, size_t word, std::byte* out) {
@@ -123,14 +122,24 @@ bool BlockCodec::unpack_piece(std::span<const std::byte>& packed, size_t word, s
 }
 
 bool BlockCodec::skip(std::span<const std::byte>& packed, size_t bytes) noexcept {
-  for (size_t pieces = (bytes + kPiece - 1) / kPiece; pieces > 0; --pieces) {
-    Header header;
-    if (packed.size() < sizeof header) return false;
-    std::memcpy(&header, packed.data(), sizeof header);
-    if (packed.size() - sizeof header < header.packed) return false;
-    packed = packed.subspan(sizeof header + header.packed);
+  for (size_t left = pieces(bytes); left > 0; --left) {
+    if (packed.size() < kPieceHeader) return false;
+    const size_t piece = piece_bytes(packed.first<kPieceHeader>());
+    if (packed.size() < piece) return false;
+    packed = packed.subspan(piece);
   }
   return true;
+}
+
+size_t BlockCodec::piece_bytes(std::span<const std::byte, kPieceHeader> header) noexcept {
+  Header found;
+  std::memcpy(&found, header.data(), sizeof found);
+  return sizeof found + size_t{found.packed};
+}
+
+std::span<std::byte> BlockCodec::room(size_t bytes) {
+  if (room_.size() < bytes) room_ = AlignedBuffer<std::byte>(bytes);
+  return room_.span().first(bytes);
 }
 
 }  // namespace quern::replay

@@ -36,6 +36,15 @@ class BlockCodec {
   // Takes the same from the front without unpacking it.
   static bool skip(std::span<const std::byte>& packed, size_t bytes) noexcept;
 
+  // For those who have packed bytes elsewhere: pieces that `bytes` become, bytes of the header of a piece, and those of
+  // the piece with it, any number up to 2^32 + 31 if the header is damaged.
+  static constexpr size_t kPieceHeader = 32;
+  static constexpr size_t pieces(size_t bytes) noexcept { return (bytes + kPiece - 1) / kPiece; }
+  static size_t piece_bytes(std::span<const std::byte, kPieceHeader> header) noexcept;
+
+  // Memory for so many packed bytes, until the next call.
+  std::span<std::byte> room(size_t bytes);
+
  private:
   size_t pack_piece(std::span<const std::byte> raw, size_t word, std::byte* out);
   bool unpack_piece(std::span<const std::byte>& packed, size_t word, std::span<std::byte> raw);
@@ -43,6 +52,7 @@ class BlockCodec {
   int acceleration_;
   AlignedBuffer<std::byte> filtered_;
   AlignedBuffer<std::byte> state_;  // of LZ4
+  AlignedBuffer<std::byte> room_;
 };
 
 }  // namespace quern::replay

@@ -4,8 +4,11 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cerrno>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <system_error>
 
 #include "core/crc32c.h"
 #include "core/crew.h"
@@ -104,57 +107,76 @@ uint64_t SnapshotWriter::finish(uint64_t skipped) {
   return bytes;
 }
 
-SnapshotReader::SnapshotReader(const std::filesystem::path& path) : file_(path), info_(read_header()) {
+SnapshotReader::SnapshotReader(const std::filesystem::path& path)
+    : path_(path),
+      file_(path),
+      bytes_(static_cast<uint64_t>(regular_file_status(file_, path).st_size)),
+      info_(read_header()) {
   parts_ = block_parts(info_.schema, info_.prioritised);
   read_index();
 }
 
 void SnapshotReader::fail(const std::string& expected, const std::string& found) const {
-  throw Error("[snapshot] {}: expected {}, found {}", file_.path().native(), expected, found);
+  throw Error("[snapshot] {}: expected {}, found {}", path_.native(), expected, found);
 }
 
 void SnapshotReader::bad_block(size_t block) const {
-  throw Error("[snapshot] {}: block {} of {} is damaged; load an older snapshot", file_.path().native(), block,
-              index_.size());
+  throw Error("[snapshot] {}: block {} of {} is damaged; load an older snapshot", path_.native(), block, index_.size());
+}
+
+void SnapshotReader::read(uint64_t offset, std::span<std::byte> out) const {
+  for (size_t done = 0; done < out.size();) {
+    const ssize_t got = ::pread(file_.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Error("[snapshot] {}: cannot read: {}", path_.native(), std::generic_category().message(errno));
+    if (got == 0) fail(fmt::format("{} bytes, as when it was opened", bytes_), std::to_string(offset + done));
+    done += static_cast<size_t>(got);
+  }
 }
 
 SnapshotInfo SnapshotReader::read_header() {
-  const std::string_view text = file_.text();
   Header header;
-  if (text.size() < sizeof header || std::memcmp(text.data(), kMagic.data(), kMagic.size()) != 0) {
-    fail("a snapshot of a replay buffer", "another file");
-  }
-  std::memcpy(&header, text.data(), sizeof header);
+  if (bytes_ >= sizeof header) read(0, std::as_writable_bytes(std::span(&header, 1)));
+  if (bytes_ < sizeof header || header.magic != kMagic) fail("a snapshot of a replay buffer", "another file");
   if (header.version != kVersion) fail(fmt::format("version {}", kVersion), std::to_string(header.version));
+  if (header.schema_bytes > kLongestSchemaText) {
+    fail(fmt::format("at most {} bytes of schema", kLongestSchemaText), std::to_string(header.schema_bytes));
+  }
   header_bytes_ = sizeof header + size_t{header.schema_bytes} + sizeof(uint32_t);
-  if (header_bytes_ > text.size()) fail(fmt::format("at least {} bytes", header_bytes_), std::to_string(text.size()));
-  const std::string_view whole = text.substr(0, header_bytes_);
-  header_crc_ = crc_at_end(whole);
-  if (crc32c(whole.substr(0, header_bytes_ - sizeof(uint32_t))) != header_crc_) {
+  if (header_bytes_ > bytes_) fail(fmt::format("at least {} bytes", header_bytes_), std::to_string(bytes_));
+  std::string all(header_bytes_, '\0');
+  std::memcpy(all.data(), &header, sizeof header);  // not read again: somebody may be changing the file
+  read(sizeof header, std::as_writable_bytes(std::span(all)).subspan(sizeof header));
+  header_crc_ = crc_at_end(all);
+  if (crc32c(std::string_view(all).substr(0, header_bytes_ - sizeof(uint32_t))) != header_crc_) {
     fail("a header with its checksum", "a damaged one");
   }
   if (header.flags > kPrioritised) fail("flags 0 or 1", std::to_string(header.flags));
-  if (!(header.alpha >= 0 && header.alpha <= 1e6)) fail("an alpha of 0 or more", std::to_string(header.alpha));
-  Schema schema = Schema::from_text(whole.substr(sizeof header, header.schema_bytes));
+  if (!(header.alpha >= 0 && std::isfinite(header.alpha))) {  // whatever check_options() takes
+    fail("an alpha of 0 or more", fmt::format("{}", header.alpha));
+  }
+  Schema schema = Schema::from_text(std::string_view(all).substr(sizeof header, header.schema_bytes));
   const size_t row = schema.stored_bytes();
   most_rows_ = header.most_rows;
   if (most_rows_ == 0 || most_rows_ > std::max<size_t>(1, kMostBlockBytes / row)) {
     fail(fmt::format("blocks of at most {} rows", std::max<size_t>(1, kMostBlockBytes / row)),
          std::to_string(most_rows_));
   }
-  return {std::move(schema), 0, header.flags == kPrioritised, header.capacity, header.alpha, 0, text.size()};
+  return {std::move(schema), 0, header.flags == kPrioritised, header.capacity, header.alpha, 0, bytes_};
 }
 
 void SnapshotReader::read_index() {
-  const std::span<const std::byte> all = file_.bytes().subspan(header_bytes_);
+  const uint64_t rest = bytes_ - header_bytes_;
   Tail tail;
-  if (all.size() < sizeof tail) fail("blocks and an index", "a file that was cut off");
-  std::memcpy(&tail, all.data() + all.size() - sizeof tail, sizeof tail);
-  const size_t room = all.size() - sizeof tail;
+  if (rest < sizeof tail) fail("blocks and an index", "a file that was cut off");
+  read(bytes_ - sizeof tail, std::as_writable_bytes(std::span(&tail, 1)));
+  const uint64_t room = rest - sizeof tail;
   if (tail.blocks > room / sizeof(BlockEntry)) fail("an index at the end", "a damaged or cut off file");
   const size_t index_bytes = tail.blocks * sizeof(BlockEntry);
-  const std::span<const std::byte> end = all.last(index_bytes + sizeof tail);
-  if (tail.header_crc != header_crc_ || tail.crc != crc32c(end.first(end.size() - sizeof tail.crc))) {
+  std::vector<std::byte> end(index_bytes + offsetof(Tail, crc));
+  read(bytes_ - sizeof tail - index_bytes, std::span(end).first(index_bytes));
+  std::memcpy(end.data() + index_bytes, &tail, offsetof(Tail, crc));
+  if (tail.header_crc != header_crc_ || tail.crc != crc32c(end)) {
     fail("an index with its checksum at the end", "a damaged or cut off file");
   }
   index_.resize(tail.blocks);
@@ -168,8 +190,8 @@ void SnapshotReader::read_index() {
 void SnapshotReader::check_index(uint64_t bytes, uint64_t rows) {
   uint64_t offset = 0, counted = 0, next_id = 0;
   for (const BlockEntry& entry : index_) {
-    if (entry.rows == 0 || entry.rows > most_rows_ || entry.bytes > bytes - offset || entry.first_id < next_id ||
-        entry.first_id > kMostId) {
+    if (entry.rows == 0 || entry.rows > most_rows_ || entry.bytes > bytes - offset ||
+        entry.bytes > most_packed(entry.rows) || entry.first_id < next_id || entry.first_id > kMostId) {
       fail("an index that makes sense", "one that does not");
     }
     offsets_.push_back(header_bytes_ + offset);
@@ -181,30 +203,53 @@ void SnapshotReader::check_index(uint64_t bytes, uint64_t rows) {
   if (counted != rows) fail(fmt::format("{} rows", rows), std::to_string(counted));
 }
 
-std::span<const std::byte> SnapshotReader::packed(size_t block) const {
-  return file_.bytes().subspan(offsets_[block], index_[block].bytes);
+// What a block of so many rows may be, so that nobody is made to allocate more for one.
+uint64_t SnapshotReader::most_packed(size_t rows) const {
+  uint64_t bytes = 0;
+  for (const BlockPart& part : parts_) bytes += BlockCodec::most_packed(rows * part.row_bytes);
+  return bytes;
+}
+
+std::span<const std::byte> SnapshotReader::packed(size_t block, BlockCodec& codec) const {
+  const std::span<std::byte> room = codec.room(index_[block].bytes);
+  read(offsets_[block], room);
+  return room;
 }
 
 void SnapshotReader::verify(size_t threads) const {
   std::atomic<size_t> next{0};
   Crew crew(std::clamp<size_t>(threads, 1, std::max<size_t>(1, index_.size())), [&](const Member&) {
+    BlockCodec codec;
     for (size_t b; (b = next.fetch_add(1, std::memory_order_relaxed)) < index_.size();) {  // each is one thread's
-      if (crc32c(packed(b)) != index_[b].crc) bad_block(b);
+      if (crc32c(packed(b, codec)) != index_[b].crc) bad_block(b);
     }
   });
   crew.run(crew.threads());
 }
 
+// Reads the headers of the pieces before the part, and then no more than the part.
 void SnapshotReader::unpack_part(size_t block, size_t part, BlockCodec& codec, std::span<std::byte> out) const {
-  std::span<const std::byte> rest = packed(block);
-  for (size_t p = 0; p < part; ++p) {
-    if (!BlockCodec::skip(rest, index_[block].rows * parts_[p].row_bytes)) bad_block(block);
+  uint64_t offset = offsets_[block], begin = offset;
+  const uint64_t end = offset + index_[block].bytes;
+  for (size_t p = 0; p <= part; ++p) {
+    begin = offset;
+    for (size_t left = BlockCodec::pieces(index_[block].rows * parts_[p].row_bytes); left > 0; --left) {
+      std::array<std::byte, BlockCodec::kPieceHeader> header;
+      if (end - offset < header.size()) bad_block(block);
+      read(offset, header);
+      const size_t bytes = BlockCodec::piece_bytes(header);
+      if (end - offset < bytes) bad_block(block);
+      offset += bytes;
+    }
   }
+  const std::span<std::byte> room = codec.room(offset - begin);
+  read(begin, room);
+  std::span<const std::byte> rest = room;
   if (!codec.unpack(rest, parts_[part].word, out)) bad_block(block);
 }
 
 void SnapshotReader::unpack(size_t block, BlockCodec& codec, RowBlock& out) const {
-  std::span<const std::byte> rest = packed(block);
+  std::span<const std::byte> rest = packed(block, codec);
   out.rows = index_[block].rows;
   out.first_id = index_[block].first_id;
   const size_t gaps = out.first_column() - 1;

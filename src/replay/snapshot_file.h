@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "core/descriptor.h"
 #include "core/files.h"
-#include "core/mapped_file.h"
 #include "replay/block_codec.h"
 #include "replay/row_block.h"
 #include "replay/snapshot.h"
@@ -46,7 +46,7 @@ class SnapshotWriter {
 };
 
 // One that was opened: header and index are checked, so that all sizes in them are true; the blocks are not until
-// verify(). Any thread.
+// verify(). Read and not mapped, so that a file which somebody cuts off meanwhile is an Error. Any thread.
 class SnapshotReader {
  public:
   // Error: no file, not a snapshot, another version, cut off, damaged.
@@ -73,15 +73,19 @@ class SnapshotReader {
   SnapshotInfo read_header();
   void read_index();
   void check_index(uint64_t bytes, uint64_t rows);
-  std::span<const std::byte> packed(size_t block) const;
+  void read(uint64_t offset, std::span<std::byte> out) const;
+  std::span<const std::byte> packed(size_t block, BlockCodec& codec) const;
+  uint64_t most_packed(size_t rows) const;
   [[noreturn]] void fail(const std::string& expected, const std::string& found) const;
   [[noreturn]] void bad_block(size_t block) const;
 
-  MappedFile file_;
+  std::filesystem::path path_;
+  Descriptor file_;
+  uint64_t bytes_;
   size_t header_bytes_ = 0;
   uint32_t header_crc_ = 0;
   size_t most_rows_ = 0;
-  SnapshotInfo info_;  // after what read_header() sets
+  SnapshotInfo info_;  // after what read_header() uses and sets
   std::vector<BlockPart> parts_;
   std::vector<BlockEntry> index_;
   std::vector<uint64_t> offsets_;
