@@ -3,9 +3,7 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include <chrono>
 #include <filesystem>
-#include <future>
 #include <memory>
 
 #include "arguments.h"
@@ -25,25 +23,25 @@ using replay::SnapshotResult;
 
 // A snapshot that is being saved. Keeps the buffer.
 struct Saving {
-  Saving(std::shared_ptr<PyReplay> its_buffer, std::future<SnapshotResult>&& started)
-      : buffer(std::move(its_buffer)), future(started.share()) {}
+  Saving(std::shared_ptr<PyReplay> its_buffer, replay::BackgroundSave&& started)
+      : buffer(std::move(its_buffer)), save(std::make_unique<replay::BackgroundSave>(std::move(started))) {}
   Saving(const Saving&) = delete;
   Saving& operator=(const Saving&) = delete;
   ~Saving() {
     const py::gil_scoped_release unlocked;
-    future.wait();
+    save.reset();  // waits, but in a child of os.fork(), where nobody saves
   }
 
-  bool done() const { return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+  bool done() const { return save->wait_for(0); }
 
   SnapshotResult result() const {
     const py::gil_scoped_release unlocked;
-    while (future.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) check_signals();
-    return future.get();
+    while (!save->wait_for(0.05)) check_signals();
+    return save->get();
   }
 
   std::shared_ptr<PyReplay> buffer;
-  std::shared_future<SnapshotResult> future;
+  std::unique_ptr<replay::BackgroundSave> save;
 };
 
 SnapshotOptions options_of(const py::object& threads) { return {.threads = threads_from(threads)}; }

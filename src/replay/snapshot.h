@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <future>
+#include <memory>
 
 #include "replay/buffer.h"
 
@@ -27,10 +27,32 @@ struct SnapshotResult {
 SnapshotResult save_snapshot(const ReplayBuffer& buffer, const std::filesystem::path& path,
                              const SnapshotOptions& options = {});
 
-// The same by a thread of its own, of the window at the time of the call. The future delivers the Error too. The buffer
-// must live until it is ready; destroying the future waits for that.
-std::future<SnapshotResult> save_snapshot_in_background(const ReplayBuffer& buffer, std::filesystem::path path,
-                                                        const SnapshotOptions& options = {});
+// A snapshot that a thread of its own is saving. Destroying it waits for that thread, which reads the buffer. A child
+// of fork() has a copy of this and no such thread: there it can be destroyed at once, and get() is an Error. Move-only;
+// the methods that are const from any thread.
+class BackgroundSave {
+ public:
+  BackgroundSave(BackgroundSave&& other) noexcept;
+  BackgroundSave& operator=(BackgroundSave&& other) noexcept;
+  ~BackgroundSave();
+
+  // Whether it is done, after at most so many seconds. True in a child of fork(), where get() does not wait.
+  bool wait_for(double seconds) const;
+
+  // Waits, then gives the result or throws the Error, as often as it is called.
+  SnapshotResult get() const;
+
+ private:
+  struct State;
+  explicit BackgroundSave(std::unique_ptr<State> state) noexcept;
+  friend BackgroundSave save_snapshot_in_background(const ReplayBuffer&, std::filesystem::path, const SnapshotOptions&);
+  void let_go() noexcept;
+  std::unique_ptr<State> state_;
+};
+
+// The same by a thread of its own, of the window at the time of the call. The buffer must live until it is done.
+BackgroundSave save_snapshot_in_background(const ReplayBuffer& buffer, std::filesystem::path path,
+                                           const SnapshotOptions& options = {});
 
 // Adds the rows of a snapshot to the buffer, behind those that are there, oldest first and under new ids: the newest
 // capacity() of them if there are more. Others may add and sample meanwhile. Rows do not count for the rate limit, only

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <vector>
 
 #include "core/crew.h"
@@ -84,7 +83,7 @@ class Loader {
   // From the units of the snapshot to those of the buffer. Error when one is too large for the buffer's sum.
   void convert(std::span<uint64_t> weights) const {
     const double saved = reader_.info().alpha, ours = buffer_.options().alpha;
-    const uint64_t largest = std::numeric_limits<uint64_t>::max() / buffer_.capacity();
+    const uint64_t largest = largest_weight(buffer_.capacity());
     for (uint64_t& weight : weights) {
       if (saved != ours) weight = weight_of(priority_of(weight, saved), ours, buffer_.capacity());
       if (weight > largest) {
@@ -113,7 +112,9 @@ SnapshotResult load_snapshot(ReplayBuffer& buffer, const std::filesystem::path& 
   reader.verify(options.threads);
   Loader loader(buffer, reader, path);
   loader.check_weights();
-  return loader.run(options.threads);
+  const SnapshotResult result = loader.run(options.threads);
+  buffer.expect_intact();
+  return result;
 }
 
 SnapshotInfo snapshot_info(const std::filesystem::path& path) { return SnapshotReader(path).info(); }

@@ -1,9 +1,13 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <utility>
 
 #include "core/crc32c.h"
 #include "core/crew.h"
+#include "core/error.h"
+#include "replay/forks.h"
 #include "replay/row_copy.h"
 #include "replay/snapshot.h"
 #include "replay/snapshot_file.h"
@@ -27,6 +31,7 @@ class Saver {
     const size_t threads = std::clamp<size_t>(options_.threads, 1, std::max<uint64_t>(1, blocks_));
     Crew crew(threads, [this](const Member&) { work(); });
     crew.run(threads);
+    buffer_.expect_intact();  // else it would replace a good snapshot by one of zeros, or of no rows
     const uint64_t skipped = window_.size() - rows_;
     return {rows_, writer_.finish(skipped), skipped};
   }
@@ -69,7 +74,12 @@ class Saver {
       const size_t bytes = block.parts()[block.first_column() + c].row_bytes;
       copy_from_row(block.column(c) + block.rows * bytes, buffer_.stored(c, slot), bytes);
     }
-    if (buffer_.tree() != nullptr) block.weights()[block.rows] = buffer_.tree()->get(slot);
+    if (buffer_.tree() != nullptr) block.weights()[block.rows] = weight_in(slot);
+  }
+
+  // A damaged one would make a snapshot that no buffer of this size can load.
+  uint64_t weight_in(uint64_t slot) const noexcept {
+    return std::min(buffer_.tree()->get(slot), largest_weight(buffer_.capacity()));
   }
 
   static size_t pack(RowBlock& block, BlockCodec& codec, std::byte* out) {
@@ -104,11 +114,53 @@ SnapshotResult save_snapshot(const ReplayBuffer& buffer, const std::filesystem::
   return Saver(buffer, path, options, buffer.ring().window()).run();
 }
 
-std::future<SnapshotResult> save_snapshot_in_background(const ReplayBuffer& buffer, std::filesystem::path path,
-                                                        const SnapshotOptions& options) {
-  return std::async(std::launch::async, [&buffer, path = std::move(path), options, window = buffer.ring().window()] {
+struct BackgroundSave::State {
+  std::shared_future<SnapshotResult> future;
+  uint64_t forks = fork_count();  // when it was started
+
+  bool inherited() const noexcept { return forks != fork_count(); }
+};
+
+BackgroundSave::BackgroundSave(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+BackgroundSave::BackgroundSave(BackgroundSave&& other) noexcept = default;
+
+BackgroundSave& BackgroundSave::operator=(BackgroundSave&& other) noexcept {
+  let_go();
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+BackgroundSave::~BackgroundSave() { let_go(); }
+
+// The future joins its thread when it is destroyed. In a child that thread does not exist and would be waited for for
+// ever, so the few bytes of the future are given up.
+void BackgroundSave::let_go() noexcept {
+  if (state_ != nullptr && state_->inherited()) static_cast<void>(state_.release());
+  state_.reset();
+}
+
+bool BackgroundSave::wait_for(double seconds) const {
+  if (state_->inherited()) return true;
+  return state_->future.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
+}
+
+SnapshotResult BackgroundSave::get() const {
+  if (state_->inherited()) {
+    throw Error(
+        "[snapshot] expected the process that started the save, found a child of fork(), which cannot wait for it");
+  }
+  return state_->future.get();
+}
+
+BackgroundSave save_snapshot_in_background(const ReplayBuffer& buffer, std::filesystem::path path,
+                                           const SnapshotOptions& options) {
+  watch_forks();
+  auto state = std::make_unique<BackgroundSave::State>();
+  const auto save = [&buffer, path = std::move(path), options, window = buffer.ring().window()] {
     return Saver(buffer, path, options, window).run();
-  });
+  };
+  state->future = std::async(std::launch::async, save).share();
+  return BackgroundSave(std::move(state));
 }
 
 }  // namespace quern::replay

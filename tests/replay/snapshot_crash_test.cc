@@ -59,6 +59,23 @@ TEST(SnapshotCrash, KilledWhileSavingAWholeOneIsThere) {
   EXPECT_EQ(test::names_in(folder.path()), std::set<std::string>{"s"});
 }
 
+// Each removes what killed ones have left, and must not take for that what another is about to rename.
+TEST(SnapshotCrash, ProcessesThatSaveToOneNameDoNotDisturbOneAnother) {
+  const test::TemporaryFolder folder;
+  const auto path = folder.path() / "s";
+  const ReplayBuffer buffer = filled(0);
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    children.push_back(test::start_child([&] {
+      for (int round = 0; round < 60; ++round) save_snapshot(buffer, path, {.threads = 1});
+      return 0;
+    }));
+  }
+  for (const pid_t child : children) EXPECT_EQ(test::wait_for(child), 0);
+  EXPECT_EQ(check(path), 0u);
+  EXPECT_EQ(test::names_in(folder.path()), std::set<std::string>{"s"});
+}
+
 // 0 when the save fails with the reason, the old one is whole, and there is nothing else.
 int check_failed_save(const std::filesystem::path& folder, const ReplayBuffer& buffer, const char* reason) {
   const std::string message = test::message_of([&] { save_snapshot(buffer, folder / "s"); });

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <functional>
+#include <limits>
+#include <optional>
 #include <thread>
 
 #include "core/crc32c.h"
@@ -13,6 +16,7 @@
 #include "core/files.h"
 #include "replay/row_block.h"
 #include "rows.h"
+#include "support/child_process.h"
 #include "support/message.h"
 #include "support/mutation.h"
 #include "support/temporary_folder.h"
@@ -348,10 +352,60 @@ TEST(Snapshot, OrderIsThatOfTheIds) {
   writer.join();
 }
 
+// Whatever options a buffer can be made with, its snapshots load. Alphas above 10^6 were saved and then refused.
+TEST_F(SnapshotPriorities, OfAnyAlphaCanBeLoadedAgain) {
+  for (const double alpha : {0.0, 1e-300, 1e6, 1.0000001e6, 1e12, std::numeric_limits<double>::max()}) {
+    auto saved = small_buffer(4, true, alpha), back = small_buffer(4, true, alpha);
+    for (const float priority : {0.0f, 0.5f, 1.0f}) test::add_row(saved, 1, &priority);
+    save_snapshot(saved, path_);
+    EXPECT_EQ(snapshot_info(path_).alpha, alpha);
+    EXPECT_EQ(load_snapshot(back, path_).rows, 3u) << alpha;
+    EXPECT_EQ(weights_in(back), weights_in(saved)) << alpha;
+  }
+}
+
+// A child of fork() has the object and not the thread. It once waited for that thread for ever.
+TEST(Snapshot, InTheBackgroundAForkedChildDoesNotWaitForIt) {
+  const test::TemporaryFolder folder;
+  auto buffer = small_buffer(100'000);
+  test::add_rows(buffer, 0, 20'000);
+  for (int round = 0; round < 5; ++round) {
+    std::optional<BackgroundSave> saving = save_snapshot_in_background(buffer, folder.path() / "s", {.threads = 1});
+    const int code = test::run_in_child([&] {
+      alarm(30);
+      if (!saving->wait_for(0)) return 1;
+      if (test::message_of([&] { saving->get(); }).find("child of fork()") == std::string::npos) return 2;
+      saving.reset();
+      return 0;
+    });
+    EXPECT_EQ(code, 0);
+    EXPECT_EQ(saving->get().rows, 20'000u);
+    EXPECT_EQ(saving->get().rows, 20'000u);  // as often as one likes
+    EXPECT_TRUE(saving->wait_for(0));
+  }
+}
+
+// Names that only look like our temporaries are not ours.
+TEST(Snapshot, WhatOthersHaveBesideItStays) {
+  const test::TemporaryFolder folder;
+  std::set<std::string> names = {"games"};
+  for (const char* name : {".tmp-games-backup", ".tmp-games-1-2", ".tmp-games-2024-01-31", ".tmp-quern-games-1-2"}) {
+    std::filesystem::create_directory(folder / name);
+    write_file(folder.path() / name / "thesis", "text");
+    write_file(folder / (std::string(name) + "-file"), "text");
+    names.insert({name, std::string(name) + "-file"});
+  }
+  auto buffer = small_buffer(10);
+  test::add_rows(buffer, 0, 10);
+  for (int round = 0; round < 3; ++round) save_snapshot(buffer, folder.path() / "games");
+  EXPECT_EQ(test::names_in(folder.path()), names);
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / ".tmp-games-backup" / "thesis"));
+}
+
 TEST(Snapshot, InTheBackgroundTheErrorComesWithTheFuture) {
   auto buffer = small_buffer(10);
-  auto future = save_snapshot_in_background(buffer, "/nowhere/at/all/s");
-  EXPECT_NE(test::message_of([&] { future.get(); }).find("/nowhere/at/all/s"), std::string::npos);
+  const BackgroundSave saving = save_snapshot_in_background(buffer, "/nowhere/at/all/s");
+  EXPECT_NE(test::message_of([&] { saving.get(); }).find("/nowhere/at/all/s"), std::string::npos);
 }
 
 }  // namespace
