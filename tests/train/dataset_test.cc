@@ -30,6 +30,7 @@ class DatasetTest : public ::testing::Test {
     for (const fs::path& path : paths) config.data.paths.push_back(path.string());
     config.data.tokenizer = kind;
     config.data.vocabulary = 300;
+    config.data.validation_fraction = 0;  // the texts are a few words
     return config;
   }
   Dataset open(const RunConfig& config) {
@@ -76,7 +77,6 @@ TEST_F(DatasetTest, AStreamHasTheSameEnds) {
       folder_.write("a.jsonl", "{\"text\": \"One day.\"}\n{\"text\": \"Two.\"}\n{\"text\": \"3.\"}\n");
   RunConfig stream = config({folder_.write("a.txt", "First\n"), lines});
   stream.data.sampling = Sampling::kStream;
-  stream.data.validation_fraction = 0;
   const Dataset dataset = open(stream);
   std::string text, scratch;
   Tokens tokens;
@@ -113,7 +113,6 @@ TEST_F(DatasetTest, DocumentsWithoutEndsAreAWarning) {
     for (const Sampling sampling : {Sampling::kRandom, Sampling::kStream}) {
       RunConfig several = config({lines}, kind), one = config({text}, kind);
       several.data.sampling = one.data.sampling = sampling;
-      several.data.validation_fraction = one.data.validation_fraction = 0;
       open(several);
       ASSERT_EQ(warnings_.size(), 1u);
       EXPECT_TRUE(contains(warnings_[0], "a.jsonl: documents follow each other without a mark"));
