@@ -147,7 +147,7 @@ void AtomicDirectory::commit() {
 
 // Some network file systems cannot sync a directory and say EINVAL; there is nothing more to do for them.
 void sync_folder(const fs::path& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) fail(folder, "open", errno);
   const int code = fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
@@ -164,8 +164,6 @@ void create_folders(const fs::path& folder) {
   if (code != EEXIST) fail(path, "create", code);
   if (!fs::is_directory(path, ignored)) fail(path, "create", ENOTDIR);
 }
-
-void sync_folder(const fs::path& folder) { sync_directory(folder.empty() ? fs::path(".") : folder); }
 
 void write_file(const fs::path& path, std::string_view text) {
   AtomicFile file(path);

@@ -77,7 +77,8 @@ class AtomicDirectory {
 };
 
 // Makes a rename, creation or removal in `folder` survive a loss of power: the names in a directory reach the disk only
-// when the directory is synced, whatever was done for the files in it.
+// when the directory is synced, whatever was done for the files in it. An empty path is the current folder. Error when
+// the folder cannot be opened or synced.
 void sync_folder(const std::filesystem::path& folder);
 
 // Creates `folder` and those above it that are missing, and syncs each name. Error when one cannot be created.
@@ -85,10 +86,6 @@ void create_folders(const std::filesystem::path& folder);
 
 // Replaces `path` by `text`, complete or not at all.
 void write_file(const std::filesystem::path& path, std::string_view text);
-
-// Has the disk keep the names in `folder`, so that a file which was renamed there has its new name after a power cut
-// too. An empty path is the current folder. Error when the folder cannot be opened or synced.
-void sync_folder(const std::filesystem::path& folder);
 
 // The whole file. Error when it is missing, not a regular file, or larger than `limit`.
 std::string read_file(const std::filesystem::path& path, size_t limit);

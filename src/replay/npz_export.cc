@@ -52,7 +52,6 @@ class ArraySource {
  private:
   // A block is small as it is stored, but not as values: a sparse row of 20 bytes may have megabytes of them.
   static constexpr size_t kPieceBytes = size_t{1} << 20;
-  static constexpr size_t kReleaseBlocks = 8;  // about 4 MB
 
   void for_pieces(const std::function<void(std::span<const std::byte>)>& body) {
     const size_t stored_bytes = parts_[part_].row_bytes;
@@ -64,7 +63,6 @@ class ArraySource {
         convert({block, first, count}, stored_.data() + first * stored_bytes, values_.data());
         body(values_.span().first(count * row_bytes_));
       }
-      if (b % kReleaseBlocks == kReleaseBlocks - 1) reader_.release_memory();
     }
   }
 

@@ -62,10 +62,6 @@ class SnapshotReader {
   // Unpacks part `part` of a block to `out`, which is block.rows * row_bytes. Error when that cannot be done.
   void unpack_part(size_t block, size_t part, BlockCodec& codec, std::span<std::byte> out) const;
 
-  // Gives back the memory of the file's pages that were read; they can be read again. For those who go through a large
-  // file and promise to occupy little.
-  void release_memory() const noexcept { MappedFile::release(file_.bytes()); }
-
   // Unpacks all of it but the gaps. Error when it cannot be done.
   void unpack(size_t block, BlockCodec& codec, RowBlock& out) const;
 
