@@ -15,6 +15,17 @@ def resealed(state):
     return json.dumps({**state, "checksum": hashlib.sha256(body.encode()).hexdigest()})
 
 
+def temporary_name(rest):
+    """The name of a file that is being written: it ends with the CRC-32C of what precedes that."""
+    name = ".tmp-quern-" + rest
+    crc = 0xFFFFFFFF
+    for byte in name.encode():
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return f"{name}-{crc ^ 0xFFFFFFFF:08x}"
+
+
 class Run(program.ProgramTest):
     """A run of nine steps with checkpoints at 3, 6 and 9, in which something is damaged."""
 
@@ -155,10 +166,11 @@ class Run(program.ProgramTest):
                    says=["stories: changed since the run was started: expected 50196 tokens with hash", "found 60"])
 
     def test_leftovers_of_a_kill_are_removed(self):
-        left = self.run_folder / ".tmp-config.toml-1-1"
+        left = self.run_folder / temporary_name("config.toml-1-1")
         left.write_text("half")
-        side = self.run_folder / "checkpoints/.tmp-step-00000012-1-1"
+        side = self.run_folder / "checkpoints" / temporary_name("step-00000012-1-1")
         side.mkdir()
+        (side / "model.safetensors").write_text("half")
         self.set_in_config("run", "steps", 12)
         self.resume("run")
         self.assertFalse(left.exists() or side.exists())

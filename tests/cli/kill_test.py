@@ -58,7 +58,7 @@ class Kill(program.ProgramTest):
         """The checkpoint that is being written, if one is."""
         try:
             with os.scandir(self.folder / run / "checkpoints") as entries:
-                return next((entry.path for entry in entries if entry.name.startswith(".tmp-step-")), None)
+                return next((entry.path for entry in entries if entry.name.startswith(".tmp-quern-step-")), None)
         except FileNotFoundError:
             return None
 

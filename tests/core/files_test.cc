@@ -169,8 +169,76 @@ TEST(RemoveLeftovers, OfOneFileTakesNoOthers) {
   remove_leftovers_of(folder / "mine");
   const Names left = test::names_in(folder.path());
   EXPECT_EQ(left.size(), 2u);
-  EXPECT_TRUE(left.begin()->starts_with(".tmp-mine-"));
-  EXPECT_TRUE(left.rbegin()->starts_with(".tmp-other-"));
+  EXPECT_TRUE(left.begin()->starts_with(".tmp-quern-mine-"));
+  EXPECT_TRUE(left.rbegin()->starts_with(".tmp-quern-other-"));
+}
+
+// All that starts with ".tmp-" was removed, a folder with somebody's thesis among it.
+TEST(RemoveLeftovers, TakesNothingThatQuernDidNotName) {
+  const test::TemporaryFolder folder;
+  const std::string ours = temporary_beside("mine").filename();
+  std::string changed = ours;
+  changed.back() = changed.back() == '0' ? '1' : '0';
+  const Names others = {".tmp-precious",       ".tmp-mine-1-1", ".tmp-mine-backup", ".tmp-quern-mine",
+                        ".tmp-quern-mine-1-1", changed,         ours + "~",         "x" + ours};
+  for (const std::string& name : others) {
+    fs::create_directory(folder / name);
+    write_file(folder / name / "thesis.txt", "years of work");
+  }
+  const std::string link = temporary_beside("mine").filename();
+  fs::create_directory_symlink(folder / ".tmp-precious", folder / link);
+  fs::create_directory(folder / ours);
+  remove_leftovers_of(folder / "mine");
+  remove_leftovers(folder.path());
+  Names left = others;
+  left.insert(link);
+  EXPECT_EQ(test::names_in(folder.path()), left);
+  for (const std::string& name : others) EXPECT_EQ(read_file(folder / name / "thesis.txt", kLimit), "years of work");
+}
+
+TEST(TemporaryName, IsOfOneTarget) {
+  for (const std::string target : {"games", "games-1", "games-1-2", "a b", "-", "1-2"}) {
+    const std::string name = temporary_beside("x/y/" + target).filename();
+    EXPECT_EQ(temporary_beside("x/y/" + target).parent_path(), "x/y");
+    EXPECT_TRUE(is_temporary_name(name)) << name;
+    for (const std::string other : {"games", "games-1", "games-1-2", "a b", "-", "1-2", "game", ""}) {
+      EXPECT_EQ(is_temporary_name_of(name, other), other == target) << name << " " << other;
+    }
+  }
+}
+
+// A file that was complete but not yet renamed, or created but not yet locked, was removed as a leftover by another
+// writer of the same name, and the first one failed.
+TEST(RemoveLeftovers, WritersOfOneNameDoNotDisturbEachOther) {
+  const test::TemporaryFolder folder;
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    children.push_back(test::start_child([&] {
+      for (int round = 0; round < 1000; ++round) {
+        remove_leftovers_of(folder / "a");
+        write_file(folder / "a", "text");
+        remove_leftovers_of(folder / "d");
+        const AtomicDirectory directory(folder / "d");
+        FileWriter(directory.temporary() / "f").close();
+      }
+      return 0;
+    }));
+  }
+  for (const pid_t child : children) EXPECT_EQ(test::wait_for(child), 0);
+  EXPECT_EQ(test::names_in(folder.path()), Names{"a"});
+}
+
+// strace would show the calls; here it is enough that nothing is refused which mkdir -p would do.
+TEST(CreateFolders, MakesWhatIsMissing) {
+  const test::TemporaryFolder folder;
+  create_folders(folder / "a/b/c/");
+  create_folders(folder / "a/b/c");
+  create_folders(folder / "a/../a/d");
+  EXPECT_EQ(test::names_in(folder / "a"), (Names{"b", "d"}));
+  write_file(folder / "file", "x");
+  for (const char* name : {"file", "file/x"}) {
+    EXPECT_TRUE(has(message_of([&] { create_folders(folder / name); }), "/file: cannot create: Not a directory"));
+  }
 }
 
 }  // namespace

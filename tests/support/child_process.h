@@ -7,11 +7,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace quern::test {
 
@@ -52,10 +54,15 @@ inline void limit_file_size(size_t bytes) {
   setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-// Puts a file system of `bytes` under `folder`, for this process alone. False where that takes more rights.
+// Puts a file system of `bytes` under `folder`, for this process alone. False where that takes more rights; any other
+// failure is an exception, so that a test which skips itself does so for no other reason.
 inline bool mount_tiny_disk(const std::filesystem::path& folder, size_t bytes) {
-  return unshare(CLONE_NEWNS) == 0 && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         mount("tmpfs", folder.c_str(), "tmpfs", 0, ("size=" + std::to_string(bytes)).c_str()) == 0;
+  if (unshare(CLONE_NEWNS) == 0 && mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+      mount("tmpfs", folder.c_str(), "tmpfs", 0, ("size=" + std::to_string(bytes)).c_str()) == 0) {
+    return true;
+  }
+  if (errno == EPERM || errno == EACCES) return false;
+  throw std::system_error(errno, std::generic_category(), "cannot mount a small disk");
 }
 
 }  // namespace quern::test
