@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <set>
+#include <system_error>
 #include <utility>
 
 #include "checkpoint/folder.h"
@@ -132,13 +134,37 @@ std::string hash_by_name(std::vector<std::pair<std::string_view, std::span<const
   return to_hex(hash.finish());
 }
 
+// A checkpoint that is replaced is removed; one in which somebody put files of their own is renamed instead.
+void set_aside_if_foreign(const fs::path& path) {
+  if (!has_foreign_files(path)) return;
+  fs::path aside;
+  for (int number = 1; aside.empty() || fs::exists(fs::symlink_status(aside)); ++number) {
+    aside = path.native() + fmt::format(".replaced-{}", number);
+  }
+  fs::rename(path, aside);
+}
+
 }  // namespace
+
+bool has_foreign_files(const fs::path& path) {
+  std::set<std::string> known = {kModel, kOptimizer, kConfig, kState};
+  try {
+    for (const auto& [name, stamp] : read_state(path).files) known.insert(name);
+  } catch (const Error&) {
+    // It is damaged; what is known of every checkpoint is known of this one.
+  }
+  std::error_code ignored;
+  const fs::file_status status = fs::symlink_status(path, ignored);
+  if (!fs::is_directory(status)) return fs::exists(status);
+  for (fs::directory_iterator entry(path, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+    if (!known.contains(entry->path().filename().native()) || entry->is_directory(ignored)) return true;
+  }
+  return false;
+}
 
 fs::path save(const fs::path& folder, const Tensors& tensors, const State& state, const HfConfig& config,
               std::span<const ExtraFile> extras) {
-  std::error_code code;
-  fs::create_directories(folder, code);
-  if (code) throw Error("[checkpoint] {}: cannot create: {}", folder.native(), code.message());
+  create_folders(folder);
   remove_leftovers(folder);
 
   std::vector<Tensor> weights;
@@ -160,6 +186,7 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const State& state
         extra.tensors.empty() ? write_text(there, extra.text) : write_tensors(there, extra.tensors);
   }
   write_text(place(kState), to_json(file));
+  set_aside_if_foreign(path);
   directory.commit();
   return path;
 }

@@ -44,7 +44,8 @@ struct ExtraFile {
 };
 
 // Writes `folder`/step-NNNNNNNN for state.step, creating `folder` when needed; one of that name is replaced in one
-// step. Returns its path. The tensors must not change meanwhile. On Error (a full disk, say) everything that was there
+// step, or set aside as NAME.replaced-1 when it has foreign files. Returns its path. The tensors must not change
+// meanwhile. On Error (a full disk, say) everything that was there
 // before is untouched and nothing new is left behind. Also removes what a killed process has left in `folder`.
 std::filesystem::path save(const std::filesystem::path& folder, const Tensors& tensors, const State& state,
                            const HfConfig& config, std::span<const ExtraFile> extras = {});
@@ -74,6 +75,10 @@ class Checkpoint {
   safetensors::File model_;
   std::optional<safetensors::File> optimizer_;
 };
+
+// Whether a checkpoint's directory holds anything that was not written with it: a note, a file of another program. Such
+// a directory is never removed.
+bool has_foreign_files(const std::filesystem::path& path);
 
 // Reads and checks state.json alone: quick, and says nothing about the other files.
 StateFile read_state(const std::filesystem::path& path);

@@ -85,6 +85,7 @@ std::vector<uint64_t> remove_old(const fs::path& folder, uint64_t newest, const 
   const size_t keep = std::min(std::max<size_t>(retention.keep, 1), steps.size());
   steps.resize(steps.size() - keep);
   std::erase_if(steps, [best](uint64_t step) { return step == best; });
+  std::erase_if(steps, [&](uint64_t step) { return has_foreign_files(folder / directory_name(step)); });
   for (const uint64_t step : steps) remove_directory(folder / directory_name(step));
   return steps;
 }

@@ -33,7 +33,7 @@ struct Retention {
 
 // Removes, after a save of step `newest`, what `retention` does not keep. Directories of later steps are left alone and
 // not counted: a run is at `newest` although they exist only because they were passed over as invalid, and to count
-// them could remove the last whole ones. Returns the steps that were removed.
+// them could remove the last whole ones. Those with foreign files stay. Returns the steps that were removed.
 std::vector<uint64_t> remove_old(const std::filesystem::path& folder, uint64_t newest, const Retention& retention);
 
 }  // namespace quern::checkpoint

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "support/temporary_folder.h"
 #include "toy_run.h"
 
@@ -78,6 +79,38 @@ TEST(Retention, StepsAboveTheNewestAreNotCounted) {
   fs::resize_file(folder / "step-00000030/model.safetensors", 5);
   EXPECT_EQ(remove_old(folder.path(), 20, {.keep = 1, .keep_best = false}), Steps{10});
   EXPECT_EQ(find_newest_valid(folder.path(), nullptr)->state().step, 20u);
+}
+
+// A user's notes lay in an old checkpoint, and were removed with it.
+TEST(Retention, ADirectoryWithFilesOfOthersStays) {
+  const test::TemporaryFolder folder;
+  for (const uint64_t step : {10, 20, 30, 40}) save_with_loss(folder.path(), step, std::nullopt);
+  write_file(folder / "step-00000020/notes.md", "the one for the paper");
+  fs::resize_file(folder / "step-00000030/state.json", 5);
+  fs::create_directory(folder / "step-00000005");
+  fs::create_directory(folder / "step-00000005/thesis");
+  write_file(folder / "step-00000006", "a file");
+  EXPECT_EQ(remove_old(folder.path(), 40, {.keep = 1, .keep_best = false}), (Steps{10, 30}));
+  EXPECT_EQ(test::names_in(folder.path()),
+            (std::set<std::string>{"step-00000005", "step-00000006", "step-00000020", "step-00000040"}));
+  EXPECT_EQ(read_file(folder / "step-00000020/notes.md", 100), "the one for the paper");
+}
+
+// So they were when a run that passed over a damaged checkpoint came to its step again.
+TEST(Save, ADirectoryWithFilesOfOthersIsSetAside) {
+  const test::TemporaryFolder folder;
+  for (int round = 0; round < 3; ++round) {
+    save_with_loss(folder.path(), 10, std::nullopt);
+    write_file(folder / "step-00000010/notes.md", std::to_string(round));
+  }
+  save_with_loss(folder.path(), 10, std::nullopt);
+  save_with_loss(folder.path(), 10, std::nullopt);
+  EXPECT_EQ(test::names_in(folder.path()),
+            (std::set<std::string>{"step-00000010", "step-00000010.replaced-1", "step-00000010.replaced-2",
+                                   "step-00000010.replaced-3"}));
+  EXPECT_EQ(read_file(folder / "step-00000010.replaced-2/notes.md", 100), "1");
+  EXPECT_FALSE(fs::exists(folder / "step-00000010/notes.md"));
+  EXPECT_EQ(find_newest_valid(folder.path(), nullptr)->state().step, 10u);
 }
 
 // For every count and every place of the best one, over a whole run.
