@@ -10,11 +10,13 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/process_memory.h"
+#include "core/text.h"
 #include "kernels/target.h"
 #include "quern/profile.h"
 #include "train/dataset.h"
 #include "train/incident.h"
 #include "train/load.h"
+#include "train/run_lock.h"
 #include "train/trainer.h"
 
 namespace quern::train {
@@ -40,9 +42,15 @@ uint64_t validation_tokens(const RunConfig& config) {
   return windows > (UINT64_MAX - 1) / config.model.context ? UINT64_MAX : windows * config.model.context + 1;
 }
 
-OpenOptions open_options(const RunConfig& config, Observer& observer) {
-  return {.progress = [&observer](std::string_view what, uint64_t done,
-                                  uint64_t total) { observer.on_preparing(what, done, total); },
+// Thrown while the data is prepared when the run is asked to stop: there is nothing to save yet.
+struct StoppedEarly {};
+
+OpenOptions open_options(const RunConfig& config, Observer& observer, const std::atomic<bool>& stop) {
+  const auto progress = [&observer, &stop](std::string_view what, uint64_t done, uint64_t total) {
+    observer.on_preparing(what, done, total);
+    if (stop.load(std::memory_order_relaxed)) throw StoppedEarly{};
+  };
+  return {.progress = progress,
           .validation_tokens = validation_tokens(config),
           .warn = [&observer](const std::string& text) { observer.on_warning(text); }};
 }
@@ -51,10 +59,11 @@ OpenOptions open_options(const RunConfig& config, Observer& observer) {
 class Session {
  public:
   // `tokenizer_file` as for open_dataset: that of the run when it goes on, none when it starts.
-  Session(const RunConfig& config, const fs::path& folder, const fs::path& tokenizer_file, Observer& observer)
+  Session(const RunConfig& config, const fs::path& folder, const fs::path& tokenizer_file, Observer& observer,
+          const std::atomic<bool>& stop)
       : config_(config),
         folder_(folder),
-        dataset_(open_dataset(config, tokenizer_file, open_options(config, observer))),
+        dataset_(open_dataset(config, tokenizer_file, open_options(config, observer, stop))),
         plan_(make_plan(config, dataset_.vocabulary, resident_bytes())),
         batches_(training_batches(config, dataset_)),
         model_(model_config(config, dataset_.vocabulary), plan_.packed),
@@ -68,12 +77,10 @@ class Session {
     }
   }
 
+  // The config comes last: with it the folder is a run.
   void write_files() {
-    std::error_code code;
-    fs::create_directories(folder_, code);
-    if (code) throw Error("[run] {}: expected a folder that can be written: {}", folder_.string(), code.message());
     remove_leftovers(folder_);
-    if (dataset_.tokenizer != nullptr) dataset_.tokenizer->save((folder_ / kTokenizerFile).string());
+    if (dataset_.tokenizer != nullptr) write_file(folder_ / kTokenizerFile, dataset_.tokenizer->to_json());
     write_file(folder_ / kConfigFile, to_toml(config_));
   }
 
@@ -112,10 +119,7 @@ class Session {
       if (due(config_.log.interval)) report.memory = trainer_.memory();
       tell_health(observer);
       if (report.trouble != Trouble::kNone && !handle_incident(report, observer)) continue;
-      observer.on_step(report);
-      if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
-      after_step(observer);
-      observer.on_step_end(trainer_.steps_done());
+      finish_step(report, observer);
     }
     end(observer);
     return {.step = trainer_.steps_done(),
@@ -132,6 +136,22 @@ class Session {
             .position = {.piece = place.piece, .token = place.token},
             .updates = state.updates,
             .losses = state.losses};
+  }
+
+  // An observer may fail, as when metrics.jsonl cannot be written: the run then ends, but not before it is saved.
+  void finish_step(const StepReport& report, Observer& observer) try {
+    observer.on_step(report);
+    if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
+    after_step(observer);
+    observer.on_step_end(trainer_.steps_done());
+  } catch (const Error&) {
+    try {
+      Observer quiet;
+      if (saved_step_ != trainer_.steps_done()) save(quiet);
+    } catch (const Error&) {
+      // The disk may be full; what was wrong first is what matters.
+    }
+    throw;
   }
 
   void end(Observer& observer) {
@@ -351,6 +371,30 @@ class Session {
   std::optional<uint64_t> saved_step_;  // of the newest checkpoint
 };
 
+// What a start that was killed before it wrote the config leaves: no more than this, beside the lock.
+bool is_left_by_start(const std::string& name) {
+  return name == kLockFile || name == kTokenizerFile || is_temporary_name(name);
+}
+
+// Error unless a run can be started in `folder` without touching what others put there.
+void check_free(const fs::path& folder) {
+  if (fs::exists(folder / kConfigFile)) {
+    throw Error("[run] {}: holds a run already; go on with it (--resume) or choose another folder", folder.string());
+  }
+  if (!checkpoint::list_steps(folder / kCheckpointFolder).empty()) {
+    throw Error("[run] {}: expected an empty folder, found checkpoints without a {}; choose another folder",
+                folder.string(), kConfigFile);
+  }
+  if (!fs::is_directory(folder)) return;
+  const bool started = is_run_lock(folder / kLockFile);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (started && is_left_by_start(name)) continue;
+    throw Error("[run] {}: expected a new or empty folder, found {} in it; choose another folder", folder.string(),
+                in_quotes(name));
+  }
+}
+
 }  // namespace
 
 std::vector<checkpoint::TensorRef> tensor_refs(const ParameterLayout& layout, std::span<float> values) {
@@ -371,27 +415,29 @@ RunConfig read_config(const fs::path& folder) {
 }
 
 RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& observer,
-                    const std::atomic<bool>& stop) {
-  if (fs::exists(folder / kConfigFile)) {
-    throw Error("[run] {}: holds a run already; go on with it (--resume) or choose another folder", folder.string());
-  }
-  if (!checkpoint::list_steps(folder / kCheckpointFolder).empty()) {
-    throw Error("[run] {}: expected an empty folder, found checkpoints without a {}; choose another folder",
-                folder.string(), kConfigFile);
-  }
+                    const std::atomic<bool>& stop) try {
+  check_free(folder);
   validate(config);
-  Session session(config, folder, {}, observer);
+  Session session(config, folder, {}, observer, stop);
   session.initialise();
+  create_folders(folder);
+  const RunLock lock(folder, observer);
+  check_free(folder);  // another process may have started while the data was prepared
   session.write_files();
   return session.train(observer, stop);
+} catch (const StoppedEarly&) {
+  return {.prepared = false};
 }
 
 RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& observer,
-                     const std::atomic<bool>& stop) {
+                     const std::atomic<bool>& stop) try {
   validate(config);
-  Session session(config, folder, folder / kTokenizerFile, observer);
+  const RunLock lock(folder, observer);
+  Session session(config, folder, folder / kTokenizerFile, observer, stop);
   if (!session.load(observer)) session.initialise();
   return session.train(observer, stop);
+} catch (const StoppedEarly&) {
+  return {.prepared = false};
 }
 
 }  // namespace quern::train

@@ -19,11 +19,14 @@ struct RunResult {
   uint64_t step = 0;  // done in all
   bool finished = false;
   double loss = 0;  // of the last step done here
-  std::optional<double> validation_loss;
+  std::optional<double> validation_loss = {};
+  bool prepared = true;  // false: stopped while the data was prepared; nothing was written
 };
 
-// Starts a run in `folder`, which must not hold one. Error, before anything is written, for a config or data that
-// cannot be trained on. `stop`, set by anyone, ends it after the step at hand with a checkpoint.
+// Starts a run in `folder`, which must be new, empty, or what a killed start left; other things in it are an Error and
+// stay as they are. Error, before anything is written, for a config or data that cannot be trained on. Holds the run's
+// lock (run_lock.h) meanwhile, as resume_run() does: Error when another process has it. `stop`, set by anyone, ends it
+// after the step at hand with a checkpoint.
 RunResult start_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
                     const std::atomic<bool>& stop);
 
