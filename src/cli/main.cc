@@ -1,9 +1,14 @@
 // quern: the command line program. Parses, hands over to a command, turns every failure into one line.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iostream>
 #include <new>
 #include <string>
 #include <vector>
@@ -62,6 +67,12 @@ std::string command_line_of(const CLI::App& app) {
   return line;
 }
 
+// An earlier write may have failed although the last one did not.
+void check_output() {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  throw Error("[output] standard output cannot be written: is the disk full?");
+}
+
 int run_chosen(const std::vector<Command>& commands) {
   try {
     kernels::select_target_from_environment();
@@ -71,7 +82,7 @@ int run_chosen(const std::vector<Command>& commands) {
   for (const Command& command : commands) {
     if (!command.parser->parsed()) continue;
     const int code = command.run();
-    if (std::fflush(stdout) != 0) throw Error("[output] standard output cannot be written: is the disk full?");
+    check_output();
     return code;
   }
   throw Error(
@@ -91,7 +102,10 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     return run_chosen(commands);
   } catch (const CLI::Success& asked) {  // --help, --version
-    return app.exit(asked);
+    const int code = app.exit(asked);
+    std::cout.flush();
+    check_output();
+    return code;
   } catch (const CLI::ExtrasError&) {
     const std::vector<std::string> extras = app.remaining(true);
     const std::string found = extras.empty() ? std::string() : extras.front();
@@ -102,10 +116,24 @@ int run(int argc, char** argv) {
   }
 }
 
+// A standard stream that is closed leaves its number to the next file that is opened, such as metrics.jsonl, and what
+// is printed would land there. Opened the wrong way round, so that using it fails as it did when it was closed.
+void reserve_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
+    static_cast<void>(open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));  // takes the lowest free number
+  }
+}
+
+// Where a parent ignores SIGPIPE, so would we: `quern generate | head` would then compute to the end for nobody.
+void end_quietly_when_nobody_reads() { std::signal(SIGPIPE, SIG_DFL); }
+
 }  // namespace
 }  // namespace quern::cli
 
 int main(int argc, char** argv) {
+  quern::cli::reserve_standard_streams();
+  quern::cli::end_quietly_when_nobody_reads();
   std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is then an error that can be told
   try {
     return quern::cli::run(argc, argv);

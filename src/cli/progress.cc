@@ -1,9 +1,10 @@
 #include "cli/progress.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
+
+#include "report/output.h"
 
 namespace quern::cli {
 
@@ -11,15 +12,13 @@ Progress::Progress() : terminal_(isatty(STDERR_FILENO) != 0) {}
 
 void Progress::show(std::string_view what) {
   if (!terminal_) return;
-  fmt::print(stderr, "\r\033[K{} ...", what);
-  std::fflush(stderr);
+  report::Output(stderr).print("\r\033[K{} ...", what);
   shown_ = true;
 }
 
 void Progress::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  report::Output(stderr).print("\r\033[K");
   shown_ = false;
 }
 

@@ -13,6 +13,7 @@
 #include "checkpoint/folder.h"
 #include "cli/commands.h"
 #include "cli/machine_json.h"
+#include "cli/warnings.h"
 #include "core/error.h"
 #include "report/loss_curve.h"
 #include "report/run_log.h"
@@ -133,7 +134,8 @@ int run_report(const Options& options) {
   const report::RunLog log = report::read_run_log(fs::path(options.run) / "metrics.jsonl");
   const report::RunSummary summary = report::summarise(config, log);
   if (options.csv) {
-    for (const std::string& line : log.damaged) fmt::print(stderr, "quern: warning: {}; the line was left out\n", line);
+    Warnings warnings;
+    for (const std::string& line : log.damaged) warnings.on_warning(line + "; the line was left out");
     fmt::print("{}", report::to_csv(log));
   } else if (options.json) {
     fmt::print("{}\n", to_json(options, summary, config).dump(2, ' ', false, Json::error_handler_t::replace));

@@ -4,15 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "benchmarks/harness.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/run_folder.h"
+#include "cli/stop_signals.h"
 #include "core/error.h"
 #include "report/console.h"
 #include "report/profiler.h"
@@ -33,6 +34,8 @@ struct Options {
   std::string trace;
 };
 
+constexpr int kInterrupted = 130;
+
 constexpr const char* kExamples = R"(Examples:
   quern train --run runs/first                            learn to write small stories
   quern train book.txt --run runs/book --preset small     learn from a text of your own
@@ -52,31 +55,39 @@ constexpr const char* kExamples = R"(Examples:
 With --profile or --trace and without --run the run is only for measuring: what it writes is removed at its end.
 --print-config explains every setting. The preset comes first, then --config, --set, and the flags of single settings.
 
-Ctrl-C saves and stops; --resume goes on to the same result, bit for bit. A second Ctrl-C stops at once.)";
+Ctrl-C saves and stops, as do SIGTERM and a closed terminal (SIGHUP); --resume goes on to the same result, bit for bit.
+A second Ctrl-C stops at once, without saving.
 
-std::atomic<bool> stop_requested{false};
+The folder of a new run must not exist or be empty. One process at a time trains in it; others may read it meanwhile.
+Output that cannot be written (`| head`, a full disk) never stops a run.
 
-void on_interrupt(int) {
-  if (stop_requested.exchange(true)) _exit(130);
-}
+Exit code 0: the run is finished, or stopped and saved, whether or not its output could be written; 2: an error;
+130: stopped at once, or before there was anything to save.)";
 
 // The limits are measured again and better than for the progress line, which must not delay the first step.
-void finish_profile(report::Profiler& profiler, size_t threads, double peak) {
+void finish_profile(report::Profiler& profiler, size_t threads, double peak, report::Output& out) {
   const bench::Machine machine = bench::measure_machine(threads);
-  profiler.finish(std::max(peak, machine.fma_peak_gflops), machine.copy_gbs);
+  profiler.finish(std::max(peak, machine.fma_peak_gflops), machine.copy_gbs, out);
 }
 
-void say_where_it_is(const train::RunResult& result, const RunFolder& folder) {
+std::string where_it_is(const train::RunResult& result, const RunFolder& folder) {
   const std::string run = folder.path().string();
-  if (folder.temporary()) {
-    fmt::print("done: {} steps; measured only, nothing is kept\n", result.step);
-  } else if (result.finished) {
-    fmt::print("done: {} steps, in {}\n", result.step, run);
-  } else if (result.step == 0) {
-    fmt::print("stopped before the first step; start with `quern train --run {} --resume`\n", run);
-  } else {
-    fmt::print("stopped after step {} and saved; go on with `quern train --run {} --resume`\n", result.step, run);
+  if (!result.prepared) return "stopped while the data was being prepared; nothing was written";
+  if (folder.temporary()) return fmt::format("done: {} steps; measured only, nothing is kept", result.step);
+  if (result.finished) return fmt::format("done: {} steps, in {}", result.step, run);
+  if (result.step == 0) {
+    return fmt::format("stopped before the first step; start with `quern train --run {} --resume`", run);
   }
+  return fmt::format("stopped after step {} and saved; go on with `quern train --run {} --resume`", result.step, run);
+}
+
+// The last line. Where standard output was lost, standard error is where people still look.
+void say_where_it_is(const std::string& line, report::Output& out) {
+  out.print("{}\n", line);
+  out.flush();
+  if (out.error() == 0) return;
+  const std::string reason = std::generic_category().message(out.error());
+  report::Output(stderr).print("quern: standard output could not be written ({}); {}\n", reason, line);
 }
 
 int run_train(const Options& options) {
@@ -90,6 +101,7 @@ int run_train(const Options& options) {
     throw Error("train: expected --run DIR, the folder for the result; run `quern train --help`");
   }
   if (options.resume) config = config_to_go_on(options.config, options.run);
+  const std::atomic<bool>& stop = stop_on_signals();
   const RunFolder folder(options.run);
   const size_t threads = train::thread_count(config);
   const double peak = bench::quick_fma_peak_gflops(threads);
@@ -102,14 +114,12 @@ int run_train(const Options& options) {
   report::RunFiles files(folder.path(), config);
   report::Profiler profiler({.table = options.profile, .trace = options.trace});
   train::Observers observers{&console, &files, &profiler};
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
   const auto go = options.resume ? train::resume_run : train::start_run;
-  const train::RunResult result = go(config, folder.path(), observers, stop_requested);
+  const train::RunResult result = go(config, folder.path(), observers, stop);
   console.finish();
-  if (profiler.wanted()) finish_profile(profiler, threads, peak);
-  say_where_it_is(result, folder);
-  return 0;
+  if (profiler.wanted()) finish_profile(profiler, threads, peak, console.out());
+  say_where_it_is(where_it_is(result, folder), console.out());
+  return result.prepared ? 0 : kInterrupted;
 }
 
 }  // namespace

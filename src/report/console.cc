@@ -23,32 +23,30 @@ void Console::on_preparing(std::string_view what, uint64_t done, uint64_t total)
   if (now - prepared_ < kRefresh && what == preparing_) return;
   prepared_ = now;
   preparing_ = what;
-  fmt::print(options_.out, "\r\033[K{}", printable(what));
-  if (done > 0 && total > 0) fmt::print(options_.out, ": {} %", 100 * done / total);
-  std::fflush(options_.out);
+  out_.print("\r\033[K{}", printable(what));
+  if (done > 0 && total > 0) out_.print(": {} %", 100 * done / total);
+  out_.flush();
   open_line_ = true;
 }
 
 void Console::on_start(const train::RunStart& start) {
   start_ = start;
   limiter_ = Limiter(start.flops_per_token, utilisation_.peak_gflops());
-  if (open_line_) fmt::print(options_.out, "\r\033[K");
+  if (open_line_) out_.print("\r\033[K");
   open_line_ = false;
-  fmt::print(options_.out, "{} parameters; {}{} tokens to learn from, {} held out, vocabulary {}\n", start.parameters,
+  out_.print("{} parameters; {}{} tokens to learn from, {} held out, vocabulary {}\n", start.parameters,
              start.estimated ? "about " : "", start.train_tokens, start.validation_tokens, start.vocabulary);
   if (start.plan != nullptr && options_.config != nullptr) {
-    fmt::print(options_.out, "{}\n{}", plan_summary(*start.plan, *options_.config),
-               plan_table(*start.plan, *options_.config));
+    out_.print("{}\n{}", plan_summary(*start.plan, *options_.config), plan_table(*start.plan, *options_.config));
   }
-  if (start.first_step > 1) fmt::print(options_.out, "goes on with step {}\n", start.first_step);
+  if (start.first_step > 1) out_.print("goes on with step {}\n", start.first_step);
   if (start.floor) {
-    fmt::print(
-        options_.out,
+    out_.print(
         "best achievable loss: {:.3f} on average over unseen text; text learned by heart and short samples can be "
         "lower\n",
         *start.floor);
   }
-  std::fflush(options_.out);
+  out_.flush();
 }
 
 // Empty without a peak. A share that cannot be is not shown: the peak is not known then.
@@ -81,12 +79,12 @@ void Console::on_step(const train::StepReport& report) {
   if (options_.terminal) {
     if (elapsed_ - shown_ < kRefresh && report.step != start_.steps) return;
     shown_ = elapsed_;
-    fmt::print(options_.out, "\r\033[K{}", line(report));
+    out_.print("\r\033[K{}", line(report));
     open_line_ = true;
   } else if (report.step == start_.first_step || report.step % options_.interval == 0 || report.step == start_.steps) {
-    fmt::print(options_.out, "{}\n", line(report));
+    out_.print("{}\n", line(report));
   }
-  std::fflush(options_.out);
+  out_.flush();
 }
 
 void Console::on_incident(const train::IncidentReport& report) {
@@ -96,30 +94,29 @@ void Console::on_incident(const train::IncidentReport& report) {
                                : fmt::format("back to step {}", report.goes_on_after);
   on_warning(fmt::format("{}; {}", report.text, done));
   if (report.folder.empty()) return;
-  fmt::print(options_.out, "saved; look at it with `quern replay-step {}`\n", printable(report.folder.string()));
+  out_.print("saved; look at it with `quern replay-step {}`\n", printable(report.folder.string()));
 }
 
 void Console::on_validation(uint64_t step, double loss) {
   validation_loss_ = loss;
-  if (!options_.terminal) fmt::print(options_.out, "step {}/{}  validation {:.4f}\n", step, start_.steps, loss);
+  if (!options_.terminal) out_.print("step {}/{}  validation {:.4f}\n", step, start_.steps, loss);
 }
 
 void Console::on_end(const train::RunEnd& end) {
   finish();
   if (end.peak_bytes == 0) return;
-  fmt::print(options_.out, "memory: {} at most, {} planned\n", rounded_bytes(end.peak_bytes),
-             rounded_bytes(end.planned_bytes));
+  out_.print("memory: {} at most, {} planned\n", rounded_bytes(end.peak_bytes), rounded_bytes(end.planned_bytes));
 }
 
 void Console::on_warning(const std::string& text) {
   finish();
-  fmt::print(options_.out, "warning: {}\n", printable(text));
+  out_.print("warning: {}\n", printable(text));
 }
 
 void Console::finish() {
-  if (open_line_) fmt::print(options_.out, "\n");
+  if (open_line_) out_.print("\n");
   open_line_ = false;
-  std::fflush(options_.out);
+  out_.flush();
 }
 
 }  // namespace quern::report

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "report/limiter.h"
+#include "report/output.h"
 #include "report/utilisation.h"
 #include "train/config.h"
 #include "train/observer.h"
@@ -24,10 +25,11 @@ struct ConsoleOptions {
   const train::RunConfig* config = nullptr;   // of the run, to tell about its plan; null: nothing is told
 };
 
+// What cannot be written is lost and nothing else (Output).
 class Console : public train::Observer {
  public:
   explicit Console(const ConsoleOptions& options)
-      : options_(options), utilisation_(options.peak_gflops, options.measure_peak) {}
+      : options_(options), out_(options.out), utilisation_(options.peak_gflops, options.measure_peak) {}
 
   void on_preparing(std::string_view what, uint64_t done, uint64_t total) override;
   void on_start(const train::RunStart& start) override;
@@ -40,11 +42,14 @@ class Console : public train::Observer {
   // Ends the progress line, if there is one.
   void finish();
 
+  Output& out() { return out_; }
+
  private:
   std::string line(const train::StepReport& report);
   std::string mfu_text(double tokens_per_s);
 
   ConsoleOptions options_;
+  Output out_;
   train::RunStart start_;
   Limiter limiter_{0, 0};
   Utilisation utilisation_;

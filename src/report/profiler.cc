@@ -32,17 +32,17 @@ void Profiler::on_step(const train::StepReport& report) {
 
 void Profiler::on_end(const train::RunEnd&) { here_.reset(); }
 
-void Profiler::finish(double peak_gflops, double copy_gbs) {
+void Profiler::finish(double peak_gflops, double copy_gbs, Output& out) {
   if (profile_ == nullptr || summary_.steps == 0) return;
   summary_.peak_gflops = peak_gflops;
   summary_.copy_gbs = copy_gbs;
-  if (options_.table) fmt::print(options_.out, "\n{}", profile_table(summary_));
+  if (options_.table) out.print("\n{}", profile_table(summary_));
   if (options_.trace.empty()) return;
   const TraceInfo info = write_trace(*profile_, summary_.workers, options_.trace);
   const std::string what = info.whole ? fmt::format("steps {} to {}", info.first_step, info.last_step)
                                       : fmt::format("the end of step {}", info.last_step);
-  fmt::print(options_.out, "\ntrace: {}, {} calls, {} in {}; open it at https://ui.perfetto.dev\n", what, info.calls,
-             rounded_bytes(info.bytes), options_.trace.string());
+  out.print("\ntrace: {}, {} calls, {} in {}; open it at https://ui.perfetto.dev\n", what, info.calls,
+            rounded_bytes(info.bytes), options_.trace.string());
 }
 
 }  // namespace quern::report

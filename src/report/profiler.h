@@ -1,19 +1,18 @@
 // Watches where a run's time goes: a table at the end, and a trace.
 #pragma once
 
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "quern/profile.h"
+#include "report/output.h"
 #include "report/profile_table.h"
 #include "train/observer.h"
 
 namespace quern::report {
 
 struct ProfilerOptions {
-  std::FILE* out = stdout;
   bool table = true;
   std::filesystem::path trace = {};  // empty: none
 };
@@ -30,7 +29,7 @@ class Profiler : public train::Observer {
 
   // After the run, when its threads have ended: prints and writes what was asked for, beside the limits of the machine
   // for as many threads as were at work.
-  void finish(double peak_gflops, double copy_gbs);
+  void finish(double peak_gflops, double copy_gbs, Output& out);
   bool wanted() const { return options_.table || !options_.trace.empty(); }
 
  private:

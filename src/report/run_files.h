@@ -13,9 +13,9 @@ namespace quern::report {
 class RunFiles : public train::Observers {
  public:
   RunFiles(const std::filesystem::path& folder, const train::RunConfig& config)
-      : Observers{&metrics_},
-        metrics_(folder / "metrics.jsonl", config.log.interval),
+      : metrics_(folder / "metrics.jsonl", config.log.interval),
         tensorboard_(folder / "tensorboard", config.log.interval) {
+    add(metrics_);
     if (config.log.tensorboard) add(tensorboard_);
   }
 

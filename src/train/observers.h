@@ -11,6 +11,7 @@ namespace quern::train {
 // Tells each of the observers, which must outlive it, in order.
 class Observers : public Observer {
  public:
+  Observers() = default;
   Observers(std::initializer_list<Observer*> observers) : observers_(observers) {}
   void add(Observer& observer) { observers_.push_back(&observer); }
 
