@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <string>
 #include <thread>
 
@@ -14,12 +16,15 @@ namespace quern::replay {
 namespace {
 
 constexpr size_t kRows = 200;
+// So large that a writer does not overwrite all of it while a draw waits for its core: a draw without replacement would
+// then find fewer rows than it was asked for, and say so.
+constexpr size_t kCapacity = 20'000;
 
 struct Sampled {
   ReplayBuffer buffer =
       ReplayBuffer::create(Schema({{.name = "words", .dtype = DType::kU64, .shape = {100}},
                                    {.name = "bits", .dtype = DType::kU8, .shape = {64}, .encoding = Encoding::kBits}}),
-                           {.capacity = 1000, .prioritised = true, .limit = {.minimum = 10}});
+                           {.capacity = kCapacity, .prioritised = true, .limit = {.minimum = 10}});
   Sampler sampler{buffer, 1};
   std::vector<uint64_t> words = std::vector<uint64_t>(kRows * 100), ids = std::vector<uint64_t>(kRows),
                         ages = std::vector<uint64_t>(kRows);
@@ -93,11 +98,17 @@ TEST(ReplayCost, TakesNoLock) {
   });
   while (!ready.load()) std::this_thread::yield();
   const long before = bench::lock_counts()->locks;
-  for (int i = 0; i < 20; ++i) sampled.sample();
+  std::exception_ptr failure;  // must not leave the writer running: its thread would be waited for without end
+  try {
+    for (int i = 0; i < 20; ++i) sampled.sample();
+  } catch (...) {
+    failure = std::current_exception();
+  }
   stop = true;
   while (writing.load() > 0) std::this_thread::yield();
   EXPECT_EQ(bench::lock_counts()->locks - before, 0);
   leave = true;
+  if (failure) std::rethrow_exception(failure);
 }
 
 }  // namespace
