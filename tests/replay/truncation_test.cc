@@ -152,13 +152,18 @@ TEST(BusError, OfOthersEndsTheProcessAsEver) {
   const ReplayBuffer buffer = some_buffer(folder);
   const auto die = [](const auto& how) {
     return test::run_in_child([&] {
-      std::signal(SIGABRT, SIG_DFL);
       how();
       return 0;
     });
   };
-  EXPECT_EQ(die([] { raise(SIGBUS); }), 128 + SIGBUS);
-  EXPECT_NE(die(touch_a_missing_page), 0);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr bool kReported = true;  // the sanitizer handles the signal, and exits with a code of its own
+#else
+  constexpr bool kReported = false;
+#endif
+  for (const int code : {die([] { raise(SIGBUS); }), die(touch_a_missing_page)}) {
+    EXPECT_TRUE(code == 128 + SIGBUS || (kReported && code != 0)) << code;
+  }
 }
 
 // Installed before our first buffer: sees what is not ours. (ctest runs each test in a process of its own. After others
