@@ -29,9 +29,9 @@ struct TrainFigures {
   std::string preset;
   size_t threads = 0, teams = 0;
   double tokens_per_s = 0;
-  double gflops = 0;           // useful work; recomputing does not count
-  double fma_peak_gflops = 0;  // of all threads
-  std::optional<double> mfu;   // of that; none when the machine was too busy to measure it
+  double gflops = 0;               // useful work; recomputing does not count
+  double fma_peak_gflops = 0;      // of all threads
+  std::optional<double> mfu = {};  // of that; none when the machine was too busy to measure it
   double utilisation = 0;
   double ticket_wait = 0, team_wait = 0, queue_wait = 0;
   std::optional<double> locks_per_step;  // and waits at barriers, in the whole process; none with a sanitizer

@@ -151,7 +151,8 @@ then draws what its parent draws.
 >>> quern.ReplayBuffer({"value": "float32"}, capacity=10, seed=7).seed
 7)";
 
-inline constexpr const char* kDrawsDoc = R"(Calls of sample() that gave rows, so far. Set it to what it was to draw the same again.
+inline constexpr const char* kDrawsDoc =
+    R"(Calls of sample() that gave rows, so far. Set it to what it was to draw the same again.
 
 >>> before = buffer.draws
 >>> first = buffer.sample(3).ids

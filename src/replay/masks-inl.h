@@ -13,8 +13,8 @@
 
 #include "hwy/highway.h"
 
-// How the loops over a group are compiled. Vectors: inlined and unrolled, since a group is 1 to 32 of them. Plain C++: a
-// function a type, because g++ 12 took 23 s to inline and unroll the emulated lanes of encoding.cc everywhere.
+// How the loops over a group are compiled. Vectors: inlined and unrolled, since a group is 1 to 32 of them. Plain C++:
+// a function a type, because g++ 12 took 23 s to inline and unroll the emulated lanes of encoding.cc everywhere.
 #undef QUERN_GROUP_LOOP
 #undef QUERN_GROUP_UNROLL
 #if HWY_TARGET == HWY_EMU128

@@ -65,7 +65,8 @@ std::string profile_table(const ProfileSummary& summary) {
     text += fmt::format("limits of a worker: {:.1f} GFLOPS (FMA peak), {:.1f} GB/s (copy from and to memory)\n",
                         summary.peak_gflops / workers, summary.copy_gbs / workers);
   }
-  text += "\n" + row_of("operation", "share", "total", "average", "least", "most", "count", "rate", "of limit");
+  text += '\n';
+  text += row_of("operation", "share", "total", "average", "least", "most", "count", "rate", "of limit");
   for (const ProfileRow& row : rows) text += line(row, fmt::format("{:.2f} %", 100 * row.total / whole), summary);
   const std::string all = fmt::format("{:.2f} %", 100 * covered(summary));
   text += row_of("sum", all, time(sum_of(rows)), "", "", "", "", "", "");
