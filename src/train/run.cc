@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <memory>
 
 #include "checkpoint/folder.h"
@@ -53,6 +54,17 @@ OpenOptions open_options(const RunConfig& config, Observer& observer, const std:
   return {.progress = progress,
           .validation_tokens = validation_tokens(config),
           .warn = [&observer](const std::string& text) { observer.on_warning(text); }};
+}
+
+// The Error that f throws; null when it throws none.
+template <typename F>
+std::exception_ptr failure_of(F f) {
+  try {
+    f();
+  } catch (const Error&) {
+    return std::current_exception();
+  }
+  return nullptr;
 }
 
 // Everything of a run that is in memory.
@@ -139,19 +151,29 @@ class Session {
   }
 
   // An observer may fail, as when metrics.jsonl cannot be written: the run then ends, but not before it is saved.
-  void finish_step(const StepReport& report, Observer& observer) try {
-    observer.on_step(report);
-    if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
-    after_step(observer);
-    observer.on_step_end(trainer_.steps_done());
-  } catch (const Error&) {
-    try {
-      Observer quiet;
-      if (saved_step_ != trainer_.steps_done()) save(quiet);
-    } catch (const Error&) {
-      // The disk may be full; what was wrong first is what matters.
+  // Validation that fails, as on damaged data, is not saved: every checkpoint knows its loss.
+  void finish_step(const StepReport& report, Observer& observer) {
+    const uint64_t step = trainer_.steps_done();
+    std::exception_ptr failure = failure_of([&] {
+      observer.on_step(report);
+      if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
+    });
+    state_.validation_loss = validate();
+    if (!failure) {
+      failure = failure_of([&] {
+        if (state_.validation_loss) observer.on_validation(step, *state_.validation_loss);
+        if (due(config_.checkpoint.interval)) save(observer);
+        observer.on_step_end(step);
+      });
     }
-    throw;
+    if (failure) end_after(failure);
+  }
+
+  // The disk may be full, so that saving fails too; what was wrong first is what matters.
+  [[noreturn]] void end_after(const std::exception_ptr& failure) {
+    Observer quiet;
+    if (saved_step_ != trainer_.steps_done()) static_cast<void>(failure_of([&] { save(quiet); }));
+    std::rethrow_exception(failure);
   }
 
   void end(Observer& observer) {
@@ -292,23 +314,19 @@ class Session {
     observer.on_weights(trainer_.steps_done(), tensors);
   }
 
-  // Validation and checkpoint where they are due. Validation changes nothing that training depends on.
-  void after_step(Observer& observer) {
-    const uint64_t step = trainer_.steps_done();
-    const bool save_due = due(config_.checkpoint.interval);
+  // The loss on held-out text where it is due: with a checkpoint too, so that every checkpoint knows its loss. Changes
+  // nothing that training depends on.
+  std::optional<double> validate() {
     const uint64_t interval = config_.train.validation_interval;
-    std::optional<double> loss;
-    if (validation_ && (due(interval) || (interval > 0 && save_due))) {  // so that every checkpoint knows its loss
-      const Timed timed(kValidation);
-      loss = trainer_.evaluate(*validation_);
-      observer.on_validation(step, *loss);
-      if (!state_.best_validation_loss || *loss < *state_.best_validation_loss) {
-        state_.best_validation_loss = loss;
-        state_.best_step = step;
-      }
+    const bool wanted = due(interval) || (interval > 0 && due(config_.checkpoint.interval));
+    if (!validation_ || !wanted) return std::nullopt;
+    const Timed timed(kValidation);
+    const double loss = trainer_.evaluate(*validation_);
+    if (!state_.best_validation_loss || loss < *state_.best_validation_loss) {
+      state_.best_validation_loss = loss;
+      state_.best_step = trainer_.steps_done();
     }
-    state_.validation_loss = loss;
-    if (save_due) save(observer);
+    return loss;
   }
 
   // What a checkpoint written now would say.

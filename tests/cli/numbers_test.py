@@ -15,7 +15,7 @@ class WholeNumbers(ProgramTest):
                     least = 1 if flag == "--threads" else 0
                     self.fails("generate", "--run", "none", f"{flag}={value}",
                                says=[flag, f"expected a whole number from {least} to {last}, found '{value}'"])
-        self.fails("tokenize", "--vocabulary=-18446744073709551316", "--text", "a", says=["--vocabulary", "from 256 to 65536"])
+        self.fails("tokenize", "--vocabulary=-18446744073709551316", "--text", "a", says=["--vocabulary", "from 257 to 65536"])
         self.fails("bench", "train", "--steps=-1", says=["--steps", "found '-1'"])
 
     def test_zeros_in_front_mean_nothing(self):
