@@ -159,6 +159,16 @@ py::array from_items(const py::object& given, const py::dtype& dtype, std::strin
   return numpy.attr("array")(numbers, dtype).attr("reshape")(objects.attr("shape"));
 }
 
+// Whether a list, or a list of lists and so on, has something that is no float: NumPy makes floats of [2**53 + 1, 0.5],
+// which changes the first. As deep as NumPy's arrays can be, since one was made of it.
+bool has_other_than_floats(const py::handle& object) {
+  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return PyFloat_Check(object.ptr()) == 0;
+  for (const py::handle item : object) {
+    if (has_other_than_floats(item)) return true;
+  }
+  return false;
+}
+
 void check_array(const py::array& given, const py::dtype& dtype, std::string_view what) {
   const char kind = given.dtype().kind();
   if (!is_number(given.dtype()) || (kind == 'f' && dtype.kind() != 'f')) refuse(what, dtype, name_of(given.dtype()));
@@ -242,6 +252,8 @@ py::array array_from(const py::object& object, const py::dtype& dtype, std::stri
     PyErr_Clear();  // lists of different lengths
     refuse(what, dtype, shown(object));
   }
+  const bool listed = PyList_Check(object.ptr()) || PyTuple_Check(object.ptr());
+  if (listed && given.dtype().kind() == 'f' && has_other_than_floats(object)) return from_items(object, dtype, what);
   const bool same = given.dtype().equal(dtype);
   if (same && (given.flags() & py::array::c_style) != 0) return given;
   if (!same && given.size() > 0) {

@@ -177,7 +177,7 @@ py::tuple reduce(const PyReplay& self) {
 Place place_from(const py::object& shared, const py::object& file) {
   if (!shared.is_none() && !file.is_none()) throw Error("[replay] expected shared= or file=, found both");
   if (!shared.is_none()) return Place::in_shared(py::str(shared).cast<std::string>());
-  if (!file.is_none()) return Place::in_file(file.cast<std::filesystem::path>().string());
+  if (!file.is_none()) return Place::in_file(std::filesystem::absolute(file.cast<std::filesystem::path>()).string());
   return Place::in_private();
 }
 

@@ -50,8 +50,10 @@ Sample places_for(const PyReplay& self, const py::object& out, size_t rows, std:
     sample.ids = py::array_t<uint64_t>(count);
     sample.ages = py::array_t<uint64_t>(count);
     sample.weights = py::array_t<float>(count);
-  } else if (static_cast<size_t>(sample.ids.size()) != rows) {
-    throw Error("[replay] sample: out: expected a sample of {} rows, found {}", rows, sample.ids.size());
+  }
+  for (const py::array& array : {py::array(sample.ids), py::array(sample.ages), py::array(sample.weights)}) {
+    if (static_cast<size_t>(array.size()) == rows) continue;  // NumPy can shrink an array in place
+    throw Error("[replay] sample: out: expected a sample of {} rows, found {}", rows, array.size());
   }
   return sample;
 }

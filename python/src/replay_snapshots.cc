@@ -54,7 +54,9 @@ SnapshotResult save(const PyReplay& self, const fs::path& path, const py::object
 
 std::unique_ptr<Saving> save_in_background(const std::shared_ptr<PyReplay>& self, const fs::path& path,
                                            const py::object& threads) {
-  return std::make_unique<Saving>(self, replay::save_snapshot_in_background(self->buffer, path, options_of(threads)));
+  // Absolute: the current folder may be another one when it is written.
+  return std::make_unique<Saving>(
+      self, replay::save_snapshot_in_background(self->buffer, fs::absolute(path), options_of(threads)));
 }
 
 SnapshotResult load(PyReplay& self, const fs::path& path, const py::object& threads) {

@@ -82,7 +82,9 @@ std::string newest_hash(const std::filesystem::path& folder, train::Observer& ob
   return newest ? checkpoint::weights_hash(newest->model()) : "";
 }
 
-TrainResult train_run(const Request& request) {
+// on_step may change the current folder, where a relative path would lead to another run.
+TrainResult train_run(Request request) {
+  request.out = std::filesystem::absolute(request.out);
   const RunConfig config = request.resume ? config_to_go_on(request) : new_config(request);
   StepCallback callback(request.on_step);
   TrainResult result{.path = request.out, .run = {}, .weights_hash = {}};

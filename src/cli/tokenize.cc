@@ -12,8 +12,10 @@
 #include "cli/warnings.h"
 #include "cli/whole_number.h"
 #include "core/error.h"
+#include "core/mapped_file.h"
 #include "core/text.h"
 #include "data/token_shard_writer.h"
+#include "data/token_shards.h"
 #include "train/config.h"
 #include "train/dataset.h"
 
@@ -65,6 +67,33 @@ void append_all(const data::TokenStream& stream, data::TokenShardWriter& writer)
   }
 }
 
+// Error when --out would replace something that is not a pair of an earlier command: the tokenizer of a run, without
+// which the run is lost, or files of others that happen to have these names.
+void check_out(const fs::path& folder) {
+  if (fs::exists(folder / "config.toml")) {
+    throw Error("[tokenize] {}: holds a run, whose tokenizer would be replaced; choose another folder",
+                folder.string());
+  }
+  const auto refuse = [&](const char* name) {
+    throw Error("[tokenize] {}: expected a folder without {}, or one that this command wrote; choose another folder",
+                folder.string(), name);
+  };
+  try {
+    if (fs::exists(folder / "tokenizer.json")) data::Tokenizer::load((folder / "tokenizer.json").string());
+  } catch (const Error&) {
+    refuse("tokenizer.json");
+  }
+  try {
+    const fs::path tokens = folder / "tokens.bin";
+    if (!fs::exists(tokens)) return;
+    const MappedFile file(tokens);
+    data::find_shard_tokens({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, tokens.string(),
+                            data::ShardFormat::kLlmC);
+  } catch (const Error&) {
+    refuse("tokens.bin");
+  }
+}
+
 // The tokens get their name last, so whoever finds them finds a tokenizer too; and they are marked with it, so that a
 // command which is killed between the two, in a folder with the tokens of an earlier one, leaves a pair that is
 // refused.
@@ -83,6 +112,7 @@ int run_tokenize(const Options& options) {
   if (options.data.empty() && options.tokenizer.empty()) {
     throw Error("tokenize: --text needs --tokenizer FILE, or a folder with a tokenizer.json");
   }
+  if (!options.out.empty()) check_out(options.out);
   Progress progress;
   progress.show(options.tokenizer.empty() ? "learning the tokenizer" : "reading the tokenizer");
   const std::unique_ptr<data::Tokenizer> tokenizer = open_tokenizer(options);

@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -35,8 +37,9 @@ bool comes_again(const nlohmann::json& entry, uint64_t incidents) {
 
 // The lines of steps before `first` and of the first `incidents`; a last line that a kill cut short is dropped too.
 Kept lines_before(const std::filesystem::path& path, uint64_t first, uint64_t incidents) {
-  std::ifstream file(path);
   Kept kept;
+  if (!std::filesystem::exists(path)) return kept;
+  std::istringstream file(read_file(path, std::numeric_limits<size_t>::max()));  // refuses a pipe, which would block
   for (std::string line; std::getline(file, line);) {
     const nlohmann::json entry = parse_json(line);
     const bool whole = entry.is_object() && entry.contains("step") && entry["step"].is_number_unsigned();

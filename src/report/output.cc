@@ -1,18 +1,36 @@
 #include "report/output.h"
 
+#include <poll.h>
 #include <stdio_ext.h>
 
 #include <cerrno>
 
 namespace quern::report {
 
+// A reader that is alive but does not read (a pager, a stopped `tee`, Ctrl-S) would block the writer for ever, with
+// every signal that asks to save unheard. Waited for once; from then on a line is lost when it cannot be written at
+// once.
+bool Output::is_ready() noexcept {
+  pollfd stream = {.fd = fileno(file_), .events = POLLOUT, .revents = 0};
+  if (poll(&stream, 1, stalled_ ? 0 : kPatience) != 0) {  // ready, or an error that writing will tell
+    stalled_ = false;
+    return true;
+  }
+  stalled_ = true;
+  errno = EAGAIN;
+  forget_failure();
+  return false;
+}
+
 void Output::write(std::string_view text) noexcept {
+  if (!is_ready()) return;
   errno = 0;
   // The count alone does not tell: glibc counts what a line-buffered stream took over and then failed to write.
   if (std::fwrite(text.data(), 1, text.size(), file_) < text.size() || std::ferror(file_) != 0) forget_failure();
 }
 
 void Output::flush() noexcept {
+  if (!is_ready()) return;
   errno = 0;
   if (std::fflush(file_) != 0) forget_failure();
 }

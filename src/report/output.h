@@ -11,8 +11,8 @@
 
 namespace quern::report {
 
-// Never throws for a failed write, which fmt::print() does; remembers the first. One thread at a time. SIGPIPE must be
-// ignored where the stream may be a pipe.
+// Never throws for a failed write, which fmt::print() does, and never waits long for a reader; remembers the first
+// loss. One thread at a time. SIGPIPE must be ignored where the stream may be a pipe.
 class Output {
  public:
   explicit Output(std::FILE* file) : file_(file) {}
@@ -28,10 +28,14 @@ class Output {
   int error() const noexcept { return error_; }
 
  private:
+  static constexpr int kPatience = 1000;  // milliseconds
+
+  bool is_ready() noexcept;
   void forget_failure() noexcept;
 
   std::FILE* file_;
   int error_ = 0;
+  bool stalled_ = false;  // nobody took the last line
 };
 
 }  // namespace quern::report

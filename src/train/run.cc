@@ -129,9 +129,12 @@ class Session {
       StepReport report = trainer_.step();
       loss = report.loss;
       if (due(config_.log.interval)) report.memory = trainer_.memory();
-      tell_health(observer);
-      if (report.trouble != Trouble::kNone && !handle_incident(report, observer)) continue;
-      finish_step(report, observer);
+      const std::exception_ptr failure = failure_of([&] { tell_health(observer); });
+      if (report.trouble != Trouble::kNone) {
+        if (failure) std::rethrow_exception(failure);  // this step may still be undone: the last checkpoint counts
+        if (!handle_incident(report, observer)) continue;
+      }
+      finish_step(report, observer, failure);
     }
     end(observer);
     return {.step = trainer_.steps_done(),
@@ -152,12 +155,14 @@ class Session {
 
   // An observer may fail, as when metrics.jsonl cannot be written: the run then ends, but not before it is saved.
   // Validation that fails, as on damaged data, is not saved: every checkpoint knows its loss.
-  void finish_step(const StepReport& report, Observer& observer) {
+  void finish_step(const StepReport& report, Observer& observer, std::exception_ptr failure) {
     const uint64_t step = trainer_.steps_done();
-    std::exception_ptr failure = failure_of([&] {
-      observer.on_step(report);
-      if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
-    });
+    if (!failure) {
+      failure = failure_of([&] {
+        observer.on_step(report);
+        if (config_.log.histogram_interval > 0 && due(config_.log.histogram_interval)) show_weights(observer);
+      });
+    }
     state_.validation_loss = validate();
     if (!failure) {
       failure = failure_of([&] {
@@ -390,9 +395,7 @@ class Session {
 };
 
 // What a start that was killed before it wrote the config leaves: no more than this, beside the lock.
-bool is_left_by_start(const std::string& name) {
-  return name == kLockFile || name == kTokenizerFile || is_temporary_name(name);
-}
+bool is_left_by_start(const std::string& name) { return name == kTokenizerFile || is_temporary_name(name); }
 
 // Error unless a run can be started in `folder` without touching what others put there.
 void check_free(const fs::path& folder) {
@@ -404,10 +407,11 @@ void check_free(const fs::path& folder) {
                 folder.string(), kConfigFile);
   }
   if (!fs::is_directory(folder)) return;
-  const bool started = is_run_lock(folder / kLockFile);
+  const fs::path lock = folder / kLockFile;
+  const bool locked = is_run_lock(lock), started = locked && fs::file_size(lock) > 0;  // an empty one proves nothing
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (started && is_left_by_start(name)) continue;
+    if ((locked && name == kLockFile) || (started && is_left_by_start(name))) continue;
     throw Error("[run] {}: expected a new or empty folder, found {} in it; choose another folder", folder.string(),
                 in_quotes(name));
   }

@@ -137,6 +137,20 @@ class Interrupted(OutputTest):
         self.assertEqual(process.returncode, 0)
         self.assertGreater(self.check_saved("run"), before)
 
+    def test_a_reader_that_does_not_read_blocks_nothing(self):
+        """As a pager, a stopped `tee` or Ctrl-S: the run waited for it, and no signal made it save."""
+        reader, writer = os.pipe()
+        process = subprocess.Popen(self.command("run", *LONG), stdout=writer, stderr=subprocess.PIPE, text=True,
+                                   env=program.environment())
+        os.close(writer)
+        self.wait_for_steps("run", 3000)  # 64 KiB fill the pipe after some 800 lines
+        process.send_signal(signal.SIGTERM)
+        errors = process.communicate(timeout=program.TIMEOUT)[1]
+        os.close(reader)
+        self.assertEqual(process.returncode, 0, errors)
+        self.assertIn("and saved", errors)
+        self.check_saved("run")
+
     def test_a_closed_terminal_saves(self):
         for i in range(5):
             run = f"run-{i}"

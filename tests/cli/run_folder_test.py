@@ -29,6 +29,35 @@ class Ownership(program.ProgramTest):
                        says=[run, f"expected a new or empty folder, found '{name.split('/')[0]}'", "choose another"])
             self.assertEqual(program.contents(self.folder / run), before)
 
+    def test_an_empty_lock_proves_nothing(self):
+        self.write("run/run.lock", "")
+        self.write("run/tokenizer.json", "years of work")
+        self.fails("train", *SMALL, "--steps", "2", "--run", self.path("run"),
+                   says=["expected a new or empty folder, found 'tokenizer.json'"])
+        os.remove(self.path("run/tokenizer.json"))
+        self.train("run", "--steps", "2")
+
+    def test_tokenize_replaces_only_what_it_wrote(self):
+        self.write("book.txt", "Once upon a time there was a mill.\n" * 40)
+        self.train("run", "--steps", "2")
+        self.write("json/tokenizer.json", "years of work")
+        self.write("bin/tokens.bin", "years of work")
+        for folder, says in (("run", "holds a run"), ("json", "without tokenizer.json"), ("bin", "without tokens.bin")):
+            before = program.contents(self.folder / folder)
+            self.fails("tokenize", self.path("book.txt"), "--vocabulary", "260", "--out", self.path(folder),
+                       says=[folder, says, "choose another folder"])
+            self.assertEqual(program.contents(self.folder / folder), before)
+        for vocabulary in ("260", "270"):
+            self.works("tokenize", self.path("book.txt"), "--vocabulary", vocabulary, "--out", self.path("tokens"))
+
+    def test_metrics_that_are_no_file_are_refused(self):
+        """Opening a pipe to read waited for a writer without end."""
+        self.train("run", "--steps", "2")
+        os.remove(self.path("run/metrics.jsonl"))
+        os.mkfifo(self.path("run/metrics.jsonl"))
+        self.set_in_config("run", "steps", 4)
+        self.fails("train", "--resume", "--run", self.path("run"), says=["metrics.jsonl", "expected a regular file"])
+
     def test_an_empty_folder_is_taken(self):
         (self.folder / "run").mkdir()
         self.train("run", "--steps", "2")

@@ -225,3 +225,21 @@ def test_a_model_takes_numbers_as_they_are(run):
             refuses(lambda: function(bad), "[model] tokens: ", says)
     refuses(lambda: model.decode([-1]), "-1")
     refuses(lambda: model.logits([1], threads=np.float32(1)), "threads: expected a whole number from 1 to 64, found 1.0")
+
+
+@pytest.mark.parametrize("dtype, values", [
+    ("float64", [2**53 + 1, 0.5]), ("float32", [2**24 + 1, 0.5]), ("float16", (2049, 0.5)),
+    ("float64", [np.uint64(2**64 - 1), -1]), ("float32", [0.5, np.int64(2**24 + 1)])])
+def test_whole_numbers_beside_floats_must_be_exact(dtype, values):
+    """NumPy makes floats of such a list, and rounds the whole number."""
+    refuses(lambda: stored(dtype, values, (2,)), "x", f"expected values of {dtype}", "at element")
+    nested = [[0.5, 1], list(values)]
+    refuses(lambda: stored(dtype, nested, (2, 2)), "x", f"expected values of {dtype}", "at element")
+
+
+def test_whole_numbers_beside_floats():
+    assert stored("float32", [2**24, 0.5, True, np.float32(0.25)], (4,)).tolist() == [2**24, 0.5, 1, 0.25]
+    buffer = quern.ReplayBuffer({"x": "float32"}, capacity=2, prioritised=True)
+    buffer.add_batch(x=[1, 2])
+    refuses(lambda: buffer.update_priorities([0, 1], [2**24 + 1, 0.5]), "float32")
+    buffer.update_priorities([0, 1], [3, 0.5])

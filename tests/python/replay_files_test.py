@@ -1,5 +1,6 @@
 """Snapshots and .npz files of a quern.ReplayBuffer."""
 
+import pickle
 
 import numpy as np
 import pytest
@@ -76,3 +77,27 @@ def test_saving_while_rows_come(folder, buffer):
     failing = buffer.save_in_background(folder / "nowhere" / "a.snapshot")
     with pytest.raises(ValueError, match="nowhere"):
         failing.result()
+
+
+def test_another_current_folder_changes_nothing(folder, monkeypatch, buffer):
+    """Relative paths are those of the moment when they were given."""
+    (folder / "here").mkdir()
+    (folder / "there").mkdir()
+    monkeypatch.chdir(folder / "here")
+    saving = buffer.save_in_background("rows.snapshot")
+    in_file = quern.ReplayBuffer({"x": "float32"}, capacity=4, file="buffer")
+    monkeypatch.chdir(folder / "there")
+    saving.wait()
+    pickle.loads(pickle.dumps(in_file)).add(x=1)
+    assert len(in_file) == 1
+    assert sorted(path.name for path in (folder / "here").iterdir()) == ["buffer", "rows.snapshot"]
+    assert list((folder / "there").iterdir()) == []
+
+
+def test_a_sample_whose_arrays_were_shrunk_is_refused(buffer):
+    """NumPy can do that in place; rows were then written behind the array."""
+    for name in ("ids", "ages", "weights"):
+        sample = buffer.sample(3000)
+        getattr(sample, name).resize(0, refcheck=False)
+        with pytest.raises(quern.Error, match="expected a sample of 3000 rows, found 0"):
+            buffer.sample(3000, out=sample)

@@ -46,6 +46,20 @@ def test_the_result_is_that_of_the_program(folder):
     assert "step" in program("report", "--run", result.path)
 
 
+def test_another_current_folder_changes_nothing(folder, monkeypatch):
+    """A relative path was looked up again for each checkpoint: on_step that changed the folder led it to another run,
+    whose checkpoints it replaced by its own."""
+    here, there = folder / "here", folder / "there"
+    here.mkdir()
+    other = train(there / "run")
+    monkeypatch.chdir(here)
+    result = train("run", steps=8, on_step=lambda step: os.chdir(there))
+    assert result.path == here / "run"
+    assert quern.load(here / "run").weights_hash == result.weights_hash
+    assert quern.load(there / "run").weights_hash == other.weights_hash
+    assert len(list((here / "run/checkpoints").iterdir())) == 1
+
+
 def test_the_callback_is_told_about_every_step(folder):
     steps = []
     result = train(folder / "run", on_step=steps.append, set={"train.validation_interval": 5})

@@ -224,6 +224,24 @@ TEST_F(RunTest, AnObserverThatFailsEndsTheRunButIsSavedBefore) {
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
 }
 
+TEST_F(RunTest, AnObserverThatFailsWithTheHealthOfAStepLosesNothingEither) {
+  struct Failing : Observer {
+    void on_health(const HealthReport& report) override {
+      if (report.step == 6) throw Error("[metrics] cannot be written");
+    }
+  } failing;
+  Observer quiet;
+  RunConfig config = small_config();
+  config.diagnostics.health_interval = 2;
+  start_run(config, root_ / "whole", quiet, stop_);
+  EXPECT_EQ(test::message_of([&] { start_run(config, root_ / "cut", failing, stop_); }), "[metrics] cannot be written");
+  const auto found = checkpoint::find_newest_valid(root_ / "cut/checkpoints", nullptr);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->state().step, 6u);
+  EXPECT_TRUE(resume_run(read_config(root_ / "cut"), root_ / "cut", quiet, stop_).finished);
+  EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
+}
+
 TEST_F(RunTest, AFolderThatHoldsARunIsNotOverwritten) {
   Observer quiet;
   RunConfig config = small_config();
