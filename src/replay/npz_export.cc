@@ -127,6 +127,8 @@ SnapshotReader take_snapshot(const ReplayBuffer& buffer, const std::filesystem::
   return SnapshotReader(folder.temporary() / "rows");
 }
 
+// Arrays are unpacked part by part, without checksums: the snapshot is verified when all of it was read, so that one
+// which somebody has changed meanwhile leaves no file.
 SnapshotResult write_npz(const SnapshotReader& reader, AtomicFile& file) {
   ZipWriter archive(file.writer());
   const std::vector<Column>& columns = reader.info().schema.columns();
@@ -136,6 +138,7 @@ SnapshotResult write_npz(const SnapshotReader& reader, AtomicFile& file) {
   IdSource(reader, gaps).write(file.writer(), archive);
   if (reader.info().prioritised) PrioritySource(reader).write(file.writer(), archive);
   archive.finish();
+  reader.verify(1);
   const uint64_t bytes = file.writer().written();
   file.commit();
   return {reader.info().rows, bytes, reader.info().skipped};

@@ -222,6 +222,7 @@ SnapshotResult import_npz(ReplayBuffer& buffer, const std::filesystem::path& pat
     left -= rows;
     pages.used(rows);
   }
+  add.finish();  // somebody may have changed the file since it was checked
   return {add.rows() - skipped, file.bytes().size(), skipped};
 }
 

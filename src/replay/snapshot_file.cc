@@ -213,6 +213,7 @@ uint64_t SnapshotReader::most_packed(size_t rows) const {
 std::span<const std::byte> SnapshotReader::packed(size_t block, BlockCodec& codec) const {
   const std::span<std::byte> room = codec.room(index_[block].bytes);
   read(offsets_[block], room);
+  if (crc32c(room) != index_[block].crc) bad_block(block);
   return room;
 }
 
@@ -221,7 +222,7 @@ void SnapshotReader::verify(size_t threads) const {
   Crew crew(std::clamp<size_t>(threads, 1, std::max<size_t>(1, index_.size())), [&](const Member&) {
     BlockCodec codec;
     for (size_t b; (b = next.fetch_add(1, std::memory_order_relaxed)) < index_.size();) {  // each is one thread's
-      if (crc32c(packed(b, codec)) != index_[b].crc) bad_block(b);
+      static_cast<void>(packed(b, codec));
     }
   });
   crew.run(crew.threads());

@@ -46,7 +46,9 @@ class SnapshotWriter {
 };
 
 // One that was opened: header and index are checked, so that all sizes in them are true; the blocks are not until
-// verify(). Read and not mapped, so that a file which somebody cuts off meanwhile is an Error. Any thread.
+// verify(). Read and not mapped, so that a file which somebody cuts off meanwhile is an Error. One that is changed
+// after verify() is an Error of unpack(), which compares the checksum again, of the very bytes that it unpacks. Any
+// thread.
 class SnapshotReader {
  public:
   // Error: no file, not a snapshot, another version, cut off, damaged.
@@ -59,10 +61,11 @@ class SnapshotReader {
   // Compares all blocks with their checksums, by so many threads. Error naming the first bad one.
   void verify(size_t threads) const;
 
-  // Unpacks part `part` of a block to `out`, which is block.rows * row_bytes. Error when that cannot be done.
+  // Unpacks part `part` of a block to `out`, which is block.rows * row_bytes. Error when that cannot be done. Reads no
+  // more than it needs and so compares no checksum: what it gives is good if verify() finds the file good afterwards.
   void unpack_part(size_t block, size_t part, BlockCodec& codec, std::span<std::byte> out) const;
 
-  // Unpacks all of it but the gaps. Error when it cannot be done.
+  // Unpacks all of it but the gaps. Error when it cannot be done, or when the checksum is wrong.
   void unpack(size_t block, BlockCodec& codec, RowBlock& out) const;
 
  private:
@@ -70,7 +73,7 @@ class SnapshotReader {
   void read_index();
   void check_index(uint64_t bytes, uint64_t rows);
   void read(uint64_t offset, std::span<std::byte> out) const;
-  std::span<const std::byte> packed(size_t block, BlockCodec& codec) const;
+  std::span<const std::byte> packed(size_t block, BlockCodec& codec) const;  // Error when the checksum is wrong
   uint64_t most_packed(size_t rows) const;
   [[noreturn]] void fail(const std::string& expected, const std::string& found) const;
   [[noreturn]] void bad_block(size_t block) const;
