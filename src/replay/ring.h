@@ -130,7 +130,7 @@ class Ring {
 
  private:
   uint64_t claim(uint64_t id, uint16_t me);
-  bool is_dead(uint16_t writer, uint16_t me) const noexcept {
+  bool is_dead(uint16_t writer, uint16_t me) const {
     return writers_ == nullptr ? writer != me : writers_->is_dead(writer);
   }
   [[noreturn]] static void no_more_ids(uint64_t id);

@@ -40,13 +40,6 @@ struct flock lock_on(uint16_t index) {
   return lock;
 }
 
-bool same_file(int a, int b) {
-  struct stat first = {};
-  struct stat second = {};
-  return fstat(a, &first) == 0 && fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
-         first.st_ino == second.st_ino;
-}
-
 }  // namespace
 
 void Writers::before_fork() { registry().mutex.lock(); }
@@ -55,13 +48,19 @@ void Writers::after_fork_in_parent() { registry().mutex.unlock(); }
 
 void Writers::after_fork_in_child() {
   for (Writers* writers : registry().all) {
-    if (writers->lock_ >= 0) ::close(std::exchange(writers->lock_, -1));  // it is the parent's
+    if (writers->is_ours(writers->lock_)) ::close(writers->lock_);  // it is the parent's
+    writers->lock_ = -1;
   }
   registry().mutex.unlock();
 }
 
 Writers::Writers(int descriptor, std::string path, std::string place, std::span<std::atomic<uint64_t>> words)
     : descriptor_(descriptor), path_(std::move(path)), place_(std::move(place)), words_(words) {
+  struct stat status = {};
+  if (fstat(descriptor_, &status) != 0)
+    throw Error("{}: cannot read: {}", place_, std::generic_category().message(errno));
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
   watch_forks();
   static const int handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (handlers != 0) throw Error("{}: cannot watch for fork(): {}", place_, std::generic_category().message(handlers));
@@ -81,7 +80,7 @@ Writers::Writers(int descriptor, std::string path, std::string place, std::span<
 Writers::~Writers() {
   const std::lock_guard guard(registry().mutex);
   std::erase(registry().all, this);
-  if (lock_ >= 0) ::close(lock_);
+  if (is_ours(lock_)) ::close(lock_);
 }
 
 uint16_t Writers::join() {
@@ -96,16 +95,27 @@ uint16_t Writers::join() {
   return index;
 }
 
-// Through /proc also when the name is gone; by name where there is no /proc.
+// A number may be that of another file by now. The inode cannot: the mapping keeps it from being used again.
+bool Writers::is_ours(int descriptor) const noexcept {
+  struct stat status = {};
+  return fstat(descriptor, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
+}
+
+// Through /proc also when the name is gone; by name where there is no /proc, and for a child that has closed what it
+// inherited.
 int Writers::open_again() const {
-  const int opened = open(fmt::format("/proc/self/fd/{}", descriptor_).c_str(), O_RDWR | O_CLOEXEC);
-  if (opened >= 0 && same_file(opened, descriptor_)) return opened;
-  const int code = opened < 0 ? errno : EBADF;
-  if (opened >= 0) ::close(opened);
+  const bool is_open = is_ours(descriptor_);
+  const int opened = is_open ? open(fmt::format("/proc/self/fd/{}", descriptor_).c_str(), O_RDWR | O_CLOEXEC) : -1;
+  if (opened >= 0) return opened;
+  const int code = errno;
   const int named = open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (named >= 0 && same_file(named, descriptor_)) return named;
+  if (named >= 0 && is_ours(named)) return named;
   if (named >= 0) ::close(named);
-  throw Error("{}: cannot open it once more: {}", place_, std::generic_category().message(code));
+  if (is_open) throw Error("{}: cannot open it once more: {}", place_, std::generic_category().message(code));
+  throw Error(
+      "{}: cannot open it once more: its descriptor was closed and its name is gone; leave inherited descriptors open, "
+      "or remove the buffer later",
+      place_);
 }
 
 // Closes `opened` on failure. Starts at a place that depends on the process, so that many who start at once do not try
@@ -125,16 +135,23 @@ uint16_t Writers::take_index(int opened) const {
   throw Error("{}: expected at most {} processes at once, found as many already", place_, kMost);
 }
 
-bool Writers::is_dead(uint16_t writer) const noexcept {
+// Asks through lock_, which the caller has since it has joined: descriptor_ may be gone in a child.
+bool Writers::is_dead(uint16_t writer) const {
   if (writer >= kMost) return true;  // nobody can be that: the word is damaged
   const uint64_t seat = seat_.load(std::memory_order_relaxed);
   if (seat >> 16 == generation() && static_cast<uint16_t>(seat) == writer) return false;
+  if (!is_ours(lock_)) {
+    throw Error(
+        "{}: somebody has closed the descriptors of this process for it; leave them open, or attach to it again "
+        "afterwards",
+        place_);
+  }
   struct flock lock = lock_on(writer);
-  return fcntl(descriptor_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+  return fcntl(lock_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
 // `mine` is locked by us, and we have written nothing yet: what bears it is of a dead process.
-void Writers::empty_abandoned(uint16_t mine) noexcept {
+void Writers::empty_abandoned(uint16_t mine) {
   for (std::atomic<uint64_t>& word : words_) {
     uint64_t found = word.load(std::memory_order_relaxed);
     if (!is_busy(found) || (writer_of(found) != mine && !is_dead(writer_of(found)))) continue;

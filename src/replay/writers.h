@@ -1,6 +1,8 @@
 // Which process is which among those that write to one buffer, and which of them is still alive.
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -18,8 +20,9 @@ namespace quern::replay {
 //
 // The lock belongs to an open file description of its own, which fork() would share with the child: then the death of
 // the parent would go unnoticed. So a child closes it first of all (pthread_atfork), and joins under an index of its
-// own when it writes for the first time. What must not happen is that somebody else closes our descriptors: a live
-// writer would be taken for dead.
+// own when it writes for the first time. A child may close all descriptors that it inherited before that, as daemons
+// do: it then joins by name. What must not happen is that somebody closes our descriptors after we have joined: a live
+// writer would be taken for dead. Whether a number still stands for our file is asked before each use.
 class Writers {
  public:
   static constexpr uint16_t kMost = 4096;  // processes that write at once
@@ -39,8 +42,9 @@ class Writers {
     return seat >> 16 == generation() ? static_cast<uint16_t>(seat) : join();
   }
 
-  // A system call, 0.3 us: for the rare case that somebody is in the way.
-  bool is_dead(uint16_t writer) const noexcept;
+  // For whoever has called me(). Two system calls: for the rare case that somebody is in the way. Error when
+  // somebody else has closed our descriptors.
+  bool is_dead(uint16_t writer) const;
 
  private:
   static void before_fork();
@@ -50,11 +54,14 @@ class Writers {
   uint16_t join();
   int open_again() const;
   uint16_t take_index(int opened) const;
-  void empty_abandoned(uint16_t mine) noexcept;
+  void empty_abandoned(uint16_t mine);
+  bool is_ours(int descriptor) const noexcept;
 
   static uint64_t generation() noexcept { return fork_count() + 1; }  // never 0, which stands for no seat
 
   int descriptor_;
+  dev_t device_ = 0;  // of the file, with inode_
+  ino_t inode_ = 0;
   int lock_ = -1;  // the descriptor that holds it; -1 in a child that has not joined
   std::string path_, place_;
   std::span<std::atomic<uint64_t>> words_;

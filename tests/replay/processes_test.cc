@@ -118,6 +118,72 @@ TEST_F(ProcessesTest, TheSlotOfADeadWriterIsTakenOver) {
   EXPECT_EQ(buffer.total_added(), 12u);
 }
 
+// As programs do that become daemons: the numbers of the buffer's descriptors are those of another file then.
+void exchange_descriptors(const std::string& path) {
+  for (int i = 3; i < 100; ++i) close(i);
+  const int other = open(path.c_str(), O_RDWR | O_CREAT, 0600);
+  for (int i = other + 1; i < 100; ++i) dup2(other, i);
+}
+
+TEST_F(ProcessesTest, AChildThatHasClosedItsDescriptorsIsAlive) {
+  const test::TemporaryFolder folder;
+  ReplayBuffer buffer = make(4);
+  const pid_t child = start_child([&] {
+    exchange_descriptors(folder / "log");
+    get_stuck(buffer);
+    return 0;
+  });
+  shared_->wait_for_step(1);
+  add(buffer, 8);
+  EXPECT_EQ(missing(buffer), 1u);
+  EXPECT_EQ(test::run_in_child([&] {
+              exchange_descriptors(folder / "log");
+              add(buffer, 8);
+              return missing(buffer) == 1 ? 42 : 1;  // and knows that the other is
+            }),
+            42);
+  kill_and_wait(child);
+  add(buffer, 4);
+  EXPECT_EQ(missing(buffer), 0u);
+}
+
+TEST_F(ProcessesTest, WithoutDescriptorAndNameAChildIsToldWhatToDo) {
+  const test::TemporaryFolder folder;
+  ReplayBuffer buffer = make(4);
+  ASSERT_TRUE(ReplayBuffer::remove(place_));
+  const std::string expected = place_.text() +
+                               ": cannot open it once more: its descriptor was closed and its name is gone; leave "
+                               "inherited descriptors open, or remove the buffer later";
+  EXPECT_EQ(test::run_in_child([&] {
+              exchange_descriptors(folder / "log");
+              return test::message_of([&] { add(buffer, 1); }) == expected ? 42 : 1;
+            }),
+            42);
+  add(buffer, 1);
+  EXPECT_EQ(buffer.size(), 1u);
+}
+
+// Closed after it has joined: others take its rows for those of a dead process, and it can no longer ask about others.
+TEST_F(ProcessesTest, WhoClosesItsOwnLockIsToldSo) {
+  const test::TemporaryFolder folder;
+  ReplayBuffer buffer = make(4);
+  const pid_t child = start_child([&] {
+    get_stuck(buffer);
+    return 0;
+  });
+  shared_->wait_for_step(1);
+  const std::string expected = place_.text() +
+                               ": somebody has closed the descriptors of this process for it; leave "
+                               "them open, or attach to it again afterwards";
+  EXPECT_EQ(test::run_in_child([&] {
+              add(buffer, 1);
+              exchange_descriptors(folder / "log");
+              return test::message_of([&] { add(buffer, 8); }) == expected ? 42 : 1;
+            }),
+            42);
+  kill_and_wait(child);
+}
+
 TEST_F(ProcessesTest, AStoppedWriterBlocksNobody) {
   ReplayBuffer buffer = make(4);
   const pid_t child = start_child([&] {
