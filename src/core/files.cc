@@ -34,6 +34,18 @@ std::string reason(int code) {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
+// Returns `path`, if a file may be renamed to it. Root could replace a device, and a pipe would be gone for those who
+// read it. A symbolic link is replaced itself, but one to such a thing (/dev/stdout) was not meant as a file.
+fs::path replaceable(fs::path path) {
+  std::error_code ignored;
+  fs::file_status status = fs::symlink_status(path, ignored);
+  const bool is_link = fs::is_symlink(status);
+  if (is_link) status = fs::status(path, ignored);
+  if (!fs::exists(status) || fs::is_regular_file(status) || (is_link && fs::is_directory(status))) return path;
+  throw Error("[files] {}: expected a regular file or none, found {}; choose another name", path.native(),
+              fs::is_directory(status) ? "a directory" : "a device, pipe or socket");
+}
+
 // A directory cannot be renamed over one that has files. Exchanging the two names is one step for everyone who looks;
 // the old one then has the temporary name. File systems that cannot exchange get two steps, with the old one aside.
 void put_in_place(const fs::path& temporary, const fs::path& path) {
@@ -113,7 +125,7 @@ void FileWriter::close() {
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(shown_, "close", errno);
 }
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)), writer_(temporary_beside(path_), path_) {}
+AtomicFile::AtomicFile(fs::path path) : path_(replaceable(std::move(path))), writer_(temporary_beside(path_), path_) {}
 
 AtomicFile::~AtomicFile() {
   if (!committed_) unlink(writer_.path().c_str());

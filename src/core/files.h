@@ -44,6 +44,7 @@ class FileWriter {
 // under a temporary name (core/temporary_name.h); without commit() they are removed again.
 class AtomicFile {
  public:
+  // Error, before anything is written, when something other than a regular file or a symbolic link to one has the name.
   explicit AtomicFile(std::filesystem::path path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

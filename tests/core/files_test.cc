@@ -1,5 +1,6 @@
 #include "core/files.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -52,6 +53,29 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
   }
   EXPECT_EQ(read_file(folder / "a.txt", kLimit), "old");
   EXPECT_EQ(test::names_in(folder.path()), Names{"a.txt"});
+}
+
+// Root may rename over a device: /dev/full would be an ordinary file from then on.
+TEST(AtomicFile, ReplacesNothingButFilesAndLinks) {
+  const test::TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  fs::create_directory(folder / "folder");
+  fs::create_symlink("pipe", folder / "to_pipe");
+  for (const std::string name : {"pipe", "folder", "to_pipe"}) {
+    EXPECT_EQ(message_of([&] { const AtomicFile file(folder / name); }),
+              fmt::format("[files] {}: expected a regular file or none, found {}; choose another name",
+                          (folder / name).native(), name == "folder" ? "a directory" : "a device, pipe or socket"));
+  }
+  EXPECT_TRUE(fs::is_fifo(folder / "pipe"));
+  EXPECT_EQ(test::names_in(folder.path()), (Names{"folder", "pipe", "to_pipe"}));
+
+  write_file(folder / "file", "old");
+  for (const std::string name : {"to_file", "to_none"}) {
+    fs::create_symlink(name.substr(3), folder / name);
+    write_file(folder / name, "new");
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(folder / name)));
+  }
+  EXPECT_EQ(read_file(folder / "file", kLimit), "old");
 }
 
 TEST(AtomicFile, MissingFolderIsNamed) {
