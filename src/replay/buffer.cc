@@ -43,6 +43,10 @@ void expect_buffer(const Place& place) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::symlink_status(path, ignored);
   if (!std::filesystem::exists(status)) return;
+  if (place.kind == Place::Kind::kShared && std::filesystem::is_regular_file(status) &&
+      std::filesystem::file_size(path, ignored) == 0) {
+    return;  // cut short to nothing: its name says what it was, and there is nothing to lose
+  }
   std::string start(64, '\0');
   if (std::filesystem::is_regular_file(status)) std::ifstream(path, std::ios::binary).read(start.data(), 64);
   if (!starts_as_buffer(start)) {
@@ -182,7 +186,7 @@ ReplayBuffer ReplayBuffer::attach(const Place& place, double patience) {
 void ReplayBuffer::expect_intact() const { parts_->memory.expect_intact(); }
 
 bool ReplayBuffer::remove(const Place& place) {
-  if (place.kind == Place::Kind::kFile) expect_buffer(place);  // shared memory has a name that only we give
+  expect_buffer(place);
   return Memory::remove(place);
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "core/error.h"
@@ -92,6 +93,13 @@ TEST_P(AttachTest, WhatWeMakeOnlyWeCanWriteWhateverTheUmask) {
     return ReplayBuffer::attach(place_).capacity() == 4 ? 0 : 2;
   });
   EXPECT_EQ(code, 0);
+}
+
+TEST_P(AttachTest, WhatIsNoBufferIsNotRemoved) {
+  std::ofstream(path_) << "somebody's notes, which are not a replay buffer and longer than the start of one";
+  EXPECT_EQ(message_of([&] { ReplayBuffer::remove(place_); }),
+            place_.text() + ": cannot remove: expected a replay buffer, found something else");
+  EXPECT_TRUE(std::filesystem::exists(path_));
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, AttachTest, testing::Values(Place::Kind::kShared, Place::Kind::kFile));
