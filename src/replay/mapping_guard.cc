@@ -14,9 +14,18 @@
 namespace quern::replay {
 
 // Read by the handler at any moment, so entries are lock-free, never freed, and used again. An entry is that of no
-// address while `end` is 0.
+// address while `end` is 0. The number of changes is odd during one, so that the handler never takes the begin of one
+// mapping and the end of another for a pair.
 struct MappingGuard::Entry {
+  void set(uintptr_t new_begin, uintptr_t new_end) noexcept {
+    changes.fetch_add(1);
+    begin = new_begin;
+    end = new_end;
+    changes.fetch_add(1);
+  }
+
   std::atomic<bool> taken{false};
+  std::atomic<uint64_t> changes{0};
   std::atomic<uintptr_t> begin{0}, end{0};
   std::atomic<bool> lost{false};
   Entry* next = nullptr;  // set before it can be found
@@ -25,12 +34,16 @@ struct MappingGuard::Entry {
 // What the handler needs. Signal handlers may use lock-free atomics and system calls only.
 struct BusErrors {
   static inline std::atomic<MappingGuard::Entry*> entries{nullptr};
-  static inline struct sigaction previous = {};
+  static inline struct sigaction first_found = {}, default_action = {}, ignoring = {};
+  static inline std::atomic<const struct sigaction*> previous{&default_action};  // one of these
 
   static bool rescue(uintptr_t address) noexcept {
     for (MappingGuard::Entry* e = entries.load(); e != nullptr; e = e->next) {
+      const uint64_t changes = e->changes.load();
       const uintptr_t end = e->end.load(), begin = e->begin.load();
       if (address < begin || address >= end) continue;
+      // One that is changing is not that of the address, whose guard lives while its mapping is used.
+      if (changes % 2 != 0 || e->changes.load() != changes) continue;
       e->lost.store(true);  // before the zeros are there, so that nobody sees them and not this
       return mmap(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
@@ -38,9 +51,15 @@ struct BusErrors {
     return false;
   }
 
+  // The handler is compared first: with SIG_DFL and SIG_IGN the flags mean nothing.
   static void pass_on(int number, siginfo_t* info, void* context) noexcept {
-    if ((previous.sa_flags & SA_SIGINFO) != 0) return previous.sa_sigaction(number, info, context);
-    if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) return previous.sa_handler(number);
+    const struct sigaction& before = *previous.load();
+    const bool is_sent = info->si_code <= 0;  // by kill(); what the kernel raises cannot be ignored
+    if (before.sa_handler == SIG_IGN && is_sent) return;
+    if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+      if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
+      return before.sa_handler(number);
+    }
     signal(number, SIG_DFL);
     raise(number);  // blocked until we return
   }
@@ -53,11 +72,26 @@ struct BusErrors {
   }
 
   static int install() noexcept {
+    ignoring.sa_handler = SIG_IGN;
+    if (sigaction(SIGBUS, nullptr, &first_found) != 0) return errno;
+    return replace(&first_found);
+  }
+
+  // Where somebody has set the signal back since. A handler of somebody else stays: it may call ours, which must not
+  // call it again. Any number of threads at once: they all do the same.
+  static int install_again() noexcept {
+    struct sigaction found = {};
+    if (sigaction(SIGBUS, nullptr, &found) != 0) return errno;
+    if (found.sa_handler == SIG_DFL) return replace(&default_action);
+    return found.sa_handler == SIG_IGN ? replace(&ignoring) : 0;
+  }
+
+  static int replace(const struct sigaction* found) noexcept {
     struct sigaction action = {};
     action.sa_sigaction = handle;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    if (sigaction(SIGBUS, nullptr, &previous) != 0) return errno;  // known before it can be needed
+    previous = found;  // known before it can be needed
     return sigaction(SIGBUS, &action, nullptr) == 0 ? 0 : errno;
   }
 };
@@ -76,12 +110,12 @@ MappingGuard::Entry* MappingGuard::take_entry() {
 }
 
 MappingGuard::MappingGuard(void* begin, size_t bytes) {
-  static const int code = BusErrors::install();
+  static const int first = BusErrors::install();
+  const int code = first != 0 ? first : BusErrors::install_again();
   if (code != 0) throw Error("[replay] cannot handle SIGBUS: {}", std::generic_category().message(code));
   entry_ = take_entry();
   entry_->lost = false;
-  entry_->begin = reinterpret_cast<uintptr_t>(begin);
-  entry_->end = reinterpret_cast<uintptr_t>(begin) + bytes;
+  entry_->set(reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(begin) + bytes);
 }
 
 MappingGuard::MappingGuard(MappingGuard&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
@@ -93,7 +127,7 @@ MappingGuard& MappingGuard::operator=(MappingGuard&& other) noexcept {
 
 MappingGuard::~MappingGuard() {
   if (entry_ == nullptr) return;
-  entry_->end = 0;
+  entry_->set(0, 0);
   entry_->taken = false;
 }
 

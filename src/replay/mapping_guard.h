@@ -12,8 +12,9 @@ namespace quern::replay {
 // clients. Looking costs a load; asking fstat() before every call would cost 0.4 us, where adding a small row takes
 // 0.12, and would not see what is cut a moment later.
 //
-// The handler is installed once a process, with the first guard, and passes on what it is not meant for. Not covered: a
-// handler for SIGBUS that somebody installs later and that does not pass on, and threads that block SIGBUS.
+// The handler is installed with the first guard, and again with a later one if somebody has set the signal to SIG_DFL
+// or SIG_IGN meanwhile; it passes on what it is not meant for. Not covered: a handler for SIGBUS that somebody installs
+// later and that does not pass on, and threads that block SIGBUS.
 class MappingGuard {
  public:
   MappingGuard() noexcept = default;  // of nothing

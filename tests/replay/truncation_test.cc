@@ -186,6 +186,35 @@ TEST(BusError, GoesToTheHandlerFromBefore) {
   EXPECT_EQ(code, 42);
 }
 
+// Whoever ignores the signal ignores those that other processes send, as before our handler was there.
+TEST(BusError, ThatIsSentStaysIgnored) {
+  const int code = test::run_in_child([] {
+    signal(SIGBUS, SIG_IGN);
+    const test::TemporaryFolder folder;
+    const ReplayBuffer buffer = some_buffer(folder);
+    kill(getpid(), SIGBUS);
+    kill(getpid(), SIGBUS);
+    return 42;
+  });
+  EXPECT_EQ(code, 42);
+}
+
+// As Python's faulthandler.disable() does, or a program that sets back all signals.
+TEST(BusError, IsHandledAgainAfterSomebodySetItToTheDefault) {
+  for (const auto action : {SIG_DFL, SIG_IGN}) {
+    const int code = test::run_in_child([&] {
+      const test::TemporaryFolder folder;
+      const ReplayBuffer first = some_buffer(folder);
+      signal(SIGBUS, action);
+      const std::string path = folder / "second";
+      ReplayBuffer second = ReplayBuffer::create(test::small_schema(), test::options_for(kRows), Place::in_file(path));
+      if (truncate(path.c_str(), 0) != 0) return 1;
+      return message_of([&] { test::add_row(second, 0); }).find("cut it short") != std::string::npos ? 42 : 2;
+    });
+    EXPECT_EQ(code, 42);
+  }
+}
+
 TEST(SnapshotTruncation, IsAnErrorWhileItIsRead) {
   const test::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "s";
