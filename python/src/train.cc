@@ -83,18 +83,18 @@ std::string newest_hash(const std::filesystem::path& folder, train::Observer& ob
 }
 
 // on_step may change the current folder, where a relative path would lead to another run.
-TrainResult train_run(Request request) {
-  request.out = std::filesystem::absolute(request.out);
+TrainResult train_run(const Request& request) {
+  const std::filesystem::path folder = std::filesystem::absolute(request.out);
   const RunConfig config = request.resume ? config_to_go_on(request) : new_config(request);
   StepCallback callback(request.on_step);
   TrainResult result{.path = request.out, .run = {}, .weights_hash = {}};
   {
     const py::gil_scoped_release unlocked;
-    report::RunFiles files(request.out, config);
+    report::RunFiles files(folder, config);
     train::Observers observers{&files, &callback};
     const auto go = request.resume ? train::resume_run : train::start_run;
-    result.run = go(config, request.out, observers, callback.stop());
-    result.weights_hash = newest_hash(request.out, callback);
+    result.run = go(config, folder, observers, callback.stop());
+    result.weights_hash = newest_hash(folder, callback);
   }
   callback.raise_again();
   return result;

@@ -12,7 +12,8 @@ namespace quern::report {
 // once.
 bool Output::is_ready() noexcept {
   pollfd stream = {.fd = fileno(file_), .events = POLLOUT, .revents = 0};
-  if (poll(&stream, 1, stalled_ ? 0 : kPatience) != 0) {  // ready, or an error that writing will tell
+  const bool in_memory = stream.fd < 0;
+  if (in_memory || poll(&stream, 1, stalled_ ? 0 : kPatience) != 0) {  // ready, or an error that writing will tell
     stalled_ = false;
     return true;
   }

@@ -240,6 +240,6 @@ def test_whole_numbers_beside_floats_must_be_exact(dtype, values):
 def test_whole_numbers_beside_floats():
     assert stored("float32", [2**24, 0.5, True, np.float32(0.25)], (4,)).tolist() == [2**24, 0.5, 1, 0.25]
     buffer = quern.ReplayBuffer({"x": "float32"}, capacity=2, prioritised=True)
-    buffer.add_batch(x=[1, 2])
+    buffer.add_batch(x=np.zeros(2, np.float32))
     refuses(lambda: buffer.update_priorities([0, 1], [2**24 + 1, 0.5]), "float32")
     buffer.update_priorities([0, 1], [3, 0.5])

@@ -87,7 +87,7 @@ def test_another_current_folder_changes_nothing(folder, monkeypatch, buffer):
     saving = buffer.save_in_background("rows.snapshot")
     in_file = quern.ReplayBuffer({"x": "float32"}, capacity=4, file="buffer")
     monkeypatch.chdir(folder / "there")
-    saving.wait()
+    saving.result()
     pickle.loads(pickle.dumps(in_file)).add(x=1)
     assert len(in_file) == 1
     assert sorted(path.name for path in (folder / "here").iterdir()) == ["buffer", "rows.snapshot"]
@@ -96,8 +96,9 @@ def test_another_current_folder_changes_nothing(folder, monkeypatch, buffer):
 
 def test_a_sample_whose_arrays_were_shrunk_is_refused(buffer):
     """NumPy can do that in place; rows were then written behind the array."""
-    for name in ("ids", "ages", "weights"):
+    buffer.add_batch(rows(10))
+    for array in ("ids", "ages", "weights"):
         sample = buffer.sample(3000)
-        getattr(sample, name).resize(0, refcheck=False)
+        getattr(sample, array).resize(0, refcheck=False)
         with pytest.raises(quern.Error, match="expected a sample of 3000 rows, found 0"):
             buffer.sample(3000, out=sample)
