@@ -241,5 +241,5 @@ def test_whole_numbers_beside_floats():
     assert stored("float32", [2**24, 0.5, True, np.float32(0.25)], (4,)).tolist() == [2**24, 0.5, 1, 0.25]
     buffer = quern.ReplayBuffer({"x": "float32"}, capacity=2, prioritised=True)
     buffer.add_batch(x=np.zeros(2, np.float32))
-    refuses(lambda: buffer.update_priorities([0, 1], [2**24 + 1, 0.5]), "float32")
+    refuses(lambda: buffer.update_priorities([0, 1], [2**53 + 1, 0.5]), "float64")
     buffer.update_priorities([0, 1], [3, 0.5])
