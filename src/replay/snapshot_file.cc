@@ -129,7 +129,10 @@ void SnapshotReader::read(uint64_t offset, std::span<std::byte> out) const {
     const ssize_t got = ::pread(file_.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw Error("[snapshot] {}: cannot read: {}", path_.native(), std::generic_category().message(errno));
-    if (got == 0) fail(fmt::format("{} bytes, as when it was opened", bytes_), std::to_string(offset + done));
+    if (got == 0) {  // asked for its size now: another thread may have read a block that lies farther behind the end
+      fail(fmt::format("{} bytes, as when it was opened", bytes_),
+           std::to_string(regular_file_status(file_, path_).st_size));
+    }
     done += static_cast<size_t>(got);
   }
 }
