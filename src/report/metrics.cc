@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -14,16 +16,31 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/text.h"
 
 namespace quern::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Kept {
+struct SavedLines {
   std::string lines;
-  double elapsed = 0;  // as the last of them says
+  double elapsed = 0;           // as the last of them says
+  uint64_t unknown = 0;         // lines that Metrics did not write
+  uint64_t first_unknown = 0;   // number of the first of them, counted from 1
+  std::string unknown_excerpt;  // how it begins
 };
+
+bool has_all(const nlohmann::json& entry, std::initializer_list<const char*> names) {
+  return std::all_of(names.begin(), names.end(), [&](const char* name) { return entry.contains(name); });
+}
+
+// Whether a line is of a kind that Metrics writes, so that dropping it loses nothing but what the run does again.
+bool is_known(const nlohmann::json& entry) {
+  if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_unsigned()) return false;
+  return has_all(entry, {"loss", "rate", "gradient_norm", "tokens_per_s"}) || entry.contains("validation_loss") ||
+         entry.contains("health") || entry.contains("incident") || entry.contains("warning");
+}
 
 // Whether a line is about an incident that comes after the first `incidents`. The step of such a line does not tell: it
 // is the one that the run went back to, and a run that was killed before its next checkpoint starts there once more,
@@ -35,19 +52,26 @@ bool comes_again(const nlohmann::json& entry, uint64_t incidents) {
   return number != incident->end() && number->is_number_unsigned() && number->get<uint64_t>() > incidents;
 }
 
-// The lines of steps before `first` and of the first `incidents`; a last line that a kill cut short is dropped too.
-Kept lines_before(const std::filesystem::path& path, uint64_t first, uint64_t incidents) {
-  Kept kept;
-  if (!std::filesystem::exists(path)) return kept;
+// The lines of steps before `first` and of the first `incidents`. A last line without a line break is what a kill
+// leaves and is dropped.
+SavedLines lines_before(const std::filesystem::path& path, uint64_t first, uint64_t incidents) {
+  SavedLines saved;
+  if (!std::filesystem::exists(path)) return saved;
   std::istringstream file(read_file(path, std::numeric_limits<size_t>::max()));  // refuses a pipe, which would block
+  uint64_t number = 0;
   for (std::string line; std::getline(file, line);) {
+    const bool cut_short = file.eof();
     const nlohmann::json entry = parse_json(line);
-    const bool whole = entry.is_object() && entry.contains("step") && entry["step"].is_number_unsigned();
-    if (!whole || entry["step"].get<uint64_t>() >= first || comes_again(entry, incidents)) continue;
-    kept.lines += line + "\n";
-    if (entry.contains("elapsed") && entry["elapsed"].is_number()) kept.elapsed = entry["elapsed"].get<double>();
+    ++number;
+    if (!is_known(entry)) {
+      if (!cut_short && saved.unknown++ == 0) saved.first_unknown = number, saved.unknown_excerpt = in_quotes(line, 40);
+      continue;
+    }
+    if (entry["step"].get<uint64_t>() >= first || comes_again(entry, incidents)) continue;
+    saved.lines += line + "\n";
+    if (entry.contains("elapsed") && entry["elapsed"].is_number()) saved.elapsed = entry["elapsed"].get<double>();
   }
-  return kept;
+  return saved;
 }
 
 Json to_json(const train::MemoryUse& memory) {
@@ -71,13 +95,22 @@ void Metrics::on_start(const train::RunStart& start) {
 
 double Metrics::open_before(uint64_t first, uint64_t incidents) {
   file_.close();
-  const Kept kept = lines_before(path_, first, incidents);
-  write_file(path_, kept.lines);
+  const SavedLines saved = lines_before(path_, first, incidents);
+  if (saved.unknown > 0 && first == 1) {
+    throw Error("[metrics] {}:{}: expected a line of this run, which starts at step 1, found {}; move the file away",
+                path_.string(), saved.first_unknown, saved.unknown_excerpt);
+  }
+  write_file(path_, saved.lines);
   file_.open(path_, std::ios::app);
   if (!file_) throw Error("[metrics] {}: cannot be written", path_.string());
   step_ = first - 1;
   unlogged_.reset();
-  return kept.elapsed;
+  if (saved.unknown > 0) {
+    write_warning(fmt::format("dropped {} damaged {} of {}: line {} was {}", saved.unknown,
+                              saved.unknown == 1 ? "line" : "lines", path_.filename().string(), saved.first_unknown,
+                              saved.unknown_excerpt));
+  }
+  return saved.elapsed;
 }
 
 void Metrics::on_step(const train::StepReport& report) {

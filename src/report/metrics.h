@@ -15,7 +15,9 @@ namespace quern::report {
 // {"step":10,"loss":3.2,...} every `interval` steps, at skipped updates ("skipped":true) and at the last step;
 // {"step":100,"validation_loss":2.9}; {"step":100,"health":{"wte.weight":{...}}}; {"step":100,"warning":"..."};
 // {"step":100,"incident":{...}}. A resumed run drops the lines of steps that it does again, and of incidents that it
-// meets again, so that each is there once. Error when the file cannot be written.
+// meets again, so that each is there once. A line that is none of these is damaged, or the file is not ours: a run that
+// starts at step 1 has nothing else to prove that the folder is its own and refuses the file with an Error; a later one
+// drops the line and says so in a warning. Error when the file cannot be written.
 class Metrics : public train::Observer {
  public:
   Metrics(std::filesystem::path file, uint64_t interval);

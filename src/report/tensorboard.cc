@@ -98,8 +98,12 @@ void TensorBoard::on_start(const train::RunStart& start) {
 }
 
 void TensorBoard::on_step(const train::StepReport& report) {
+  unlogged_ = report;
   const bool due = report.step == last_step_ || (interval_ > 0 && report.step % interval_ == 0);
-  if (!due && !report.skipped()) return;
+  if (due || report.skipped()) write_step(report);
+}
+
+void TensorBoard::write_step(const train::StepReport& report) {
   ProtoMessage summary;
   add_scalar(summary, "loss/train", report.loss);
   add_scalar(summary, "optimizer/rate", report.rate);
@@ -107,6 +111,12 @@ void TensorBoard::on_step(const train::StepReport& report) {
   add_scalar(summary, "speed/tokens_per_s", static_cast<double>(report.tokens) / report.seconds);
   if (report.memory) add_memory(summary, *report.memory);
   write_summary(report.step, summary);
+  unlogged_.reset();
+}
+
+// As metrics.jsonl: the last step of a process that was asked to stop.
+void TensorBoard::on_end(const train::RunEnd&) {
+  if (unlogged_) write_step(*unlogged_);
 }
 
 void TensorBoard::on_health(const train::HealthReport& report) {
@@ -119,7 +129,9 @@ void TensorBoard::on_health(const train::HealthReport& report) {
 }
 
 void TensorBoard::on_incident(const train::IncidentReport& report) {
-  if (report.action == train::Policy::kRollback && file_.is_open()) write_start(report.goes_on_after + 1);
+  if (report.action != train::Policy::kRollback) return;
+  unlogged_.reset();
+  if (file_.is_open()) write_start(report.goes_on_after + 1);
 }
 
 void TensorBoard::on_validation(uint64_t step, double loss) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 
 #include "report/protobuf.h"
@@ -11,12 +12,13 @@
 
 namespace quern::report {
 
-// Writes into `folder`, every `interval` steps, at skipped updates and at the last step: loss/train, loss/validation,
-// optimizer/rate, optimizer/gradient_norm, speed/tokens_per_s and memory/* in MiB; gradient_norm/* and update_ratio/*
-// of what on_health() brings and histograms of what on_weights() does. A process has a file of its own, made with its
-// first record, that sorts after those of earlier ones. It starts by telling TensorBoard to forget what an interrupted
-// process wrote of the steps that come again, and tells it once more at a rollback. A record is written whole and at
-// once: a kill leaves at most a last one cut short, which TensorBoard passes over. Error when a file cannot be written.
+// Writes into `folder`, every `interval` steps, at skipped updates and at the last step of the run and of a process
+// that ends before: loss/train, loss/validation, optimizer/rate, optimizer/gradient_norm, speed/tokens_per_s and
+// memory/* in MiB; gradient_norm/* and update_ratio/* of what on_health() brings and histograms of what on_weights()
+// does. A process has a file of its own, made with its first record, that sorts after those of earlier ones. It starts
+// by telling TensorBoard to forget what an interrupted process wrote of the steps that come again, and tells it once
+// more at a rollback. A record is written whole and at once: a kill leaves at most a last one cut short, which
+// TensorBoard passes over. Error when a file cannot be written.
 class TensorBoard : public train::Observer {
  public:
   TensorBoard(std::filesystem::path folder, uint64_t interval);
@@ -27,10 +29,12 @@ class TensorBoard : public train::Observer {
   void on_incident(const train::IncidentReport& report) override;
   void on_validation(uint64_t step, double loss) override;
   void on_weights(uint64_t step, std::span<const train::NamedValues> weights) override;
+  void on_end(const train::RunEnd& end) override;
 
  private:
   void open();
   void write_start(uint64_t first_step);
+  void write_step(const train::StepReport& report);
   void write_summary(uint64_t step, const ProtoMessage& summary);
   void write_record(const ProtoMessage& event);
 
@@ -38,6 +42,7 @@ class TensorBoard : public train::Observer {
   uint64_t interval_;
   uint64_t first_step_ = 1, last_step_ = 0;
   std::ofstream file_;
+  std::optional<train::StepReport> unlogged_;  // the last step, when it has no record
 };
 
 }  // namespace quern::report

@@ -2,7 +2,9 @@
 
 import json
 import math
+import signal
 import struct
+import time
 
 import program
 
@@ -172,6 +174,24 @@ class TensorBoard(program.ProgramTest):
         found = list(events(two))
         self.assertEqual([(step, kind) for step, kind, _ in found[:2]], [(0, "version"), (7, "start")])
         self.assertEqual([step for step, _, values in found if "loss/train" in values], [8, 10])
+
+    def test_the_last_step_of_an_interrupted_process(self):
+        """metrics.jsonl had it, TensorBoard did not."""
+        process = program.start("train", *program.SMALL, "--run", self.path("run"), "--steps", "100000", "--set",
+                                "log.tensorboard=true", "--set", "log.interval=50000", "--set",
+                                "checkpoint.interval=1000000", "--set", "train.validation_interval=1000000", "--set",
+                                "diagnostics.health_interval=3")
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 60
+        while len(self.lines("run") if (self.folder / "run/metrics.jsonl").exists() else []) < 3:
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual((process.communicate(timeout=program.TIMEOUT)[1], process.returncode), ("", 0))
+        (line,) = [line for line in self.lines("run") if "loss" in line]
+        found = [(step, values["loss/train"]) for step, _, values in events(self.files("run")[0])
+                 if "loss/train" in values]
+        self.assertEqual(found, [(line["step"], struct.unpack("<f", struct.pack("<f", line["loss"]))[0])])
 
     def test_the_weights_do_not_depend_on_it(self):
         self.train("plain", "--steps", "5", "--set", "optimizer.schedule=constant")

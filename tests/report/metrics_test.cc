@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "support/child_process.h"
+#include "support/message.h"
 #include "support/mutation.h"
 #include "support/temporary_folder.h"
 
@@ -249,6 +250,38 @@ TEST_F(MetricsTest, SurvivesTenThousandDamagedFiles) {
   std::ofstream(file_, std::ios::trunc) << std::string(1'000'000, '[') << "\n"
                                         << std::string(1'000'000, '[') << std::string(1'000'000, ']');
   Metrics(file_, 1).on_start({.first_step = 5, .steps = 6, .floor = {}});
+  ASSERT_EQ(lines().size(), 1u);  // the second line has no end
+  EXPECT_EQ(lines()[0]["step"], 4);
+  EXPECT_EQ(lines()[0]["warning"].get<std::string>().find("dropped 1 damaged line of metrics.jsonl: line 1 was '[["),
+            0u);
+}
+
+// Resuming in a folder with a config.toml, no checkpoint, and the metrics.jsonl of another program emptied that file.
+TEST_F(MetricsTest, AFileOfAnotherProgramIsRefusedByARunThatStarts) {
+  for (const char* foreign : {"years of work\n", "{\"epoch\":1}\n", "{\"step\":1,\"loss\":2.5}\n", "[1]\n", "\n\n",
+                              "{\"step\":1,\"validation_loss\":2}\nmore\n{\"st"}) {
+    write_file(file_, foreign);
+    Metrics metrics(file_, 1);
+    const std::string message = test::message_of([&] { metrics.on_start({.first_step = 1, .steps = 6, .floor = {}}); });
+    EXPECT_NE(message.find("metrics.jsonl:"), std::string::npos) << message;
+    EXPECT_NE(message.find("expected a line of this run"), std::string::npos) << message;
+    EXPECT_EQ(text(), foreign);
+  }
+}
+
+TEST_F(MetricsTest, EveryKindOfItsOwnLinesIsKnown) {
+  {
+    Metrics metrics(file_, 1);
+    metrics.on_start({.first_step = 1, .steps = kSteps, .floor = {}});
+    metrics.on_health({.step = 1, .norm = 1, .tensors = {}});
+    metrics.on_step(step(1, false));
+    metrics.on_validation(1, 2.0);
+    metrics.on_warning("beware");
+    metrics.on_incident({.step = 2, .number = 1, .action = train::Policy::kSkip, .goes_on_after = 2});
+  }
+  EXPECT_EQ(lines().size(), 5u);
+  std::ofstream(file_, std::ios::app) << "{\"step\":2,\"lo";  // cut short by a kill
+  Metrics(file_, 1).on_start({.first_step = 1, .steps = kSteps, .floor = {}});
   EXPECT_EQ(text(), "");
 }
 
