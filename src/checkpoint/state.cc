@@ -1,8 +1,10 @@
 #include "checkpoint/state.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -16,6 +18,12 @@ using Json = nlohmann::json;
 
 constexpr uint64_t kVersion = 1;
 constexpr std::string_view kGenerator = "philox4x32-10";
+
+// Larger numbers than any run reaches overflow in the sums and products of those who use them.
+constexpr uint64_t kMaxCount = INT64_MAX;
+// Losses are sums of floats and at least 0, but for rounding.
+constexpr double kMinLoss = -1e-3, kMaxLoss = std::numeric_limits<float>::max();
+constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
 
 // The digest of the object without its own field. Keys are sorted and numbers print as the shortest text that reads
 // back the same, so that printing what was parsed gives the bytes that were hashed.
@@ -44,19 +52,22 @@ class Fields {
     }
     return *found;
   }
-  uint64_t whole(const char* key, uint64_t most = UINT64_MAX) const {
+  uint64_t whole(const char* key, uint64_t max = kMaxCount) const {
     const Json& value = at(key);
     if (!value.is_number_unsigned()) fail(key, "a whole number from 0", value);
-    if (value.get<uint64_t>() > most) fail(key, fmt::format("at most {}", most), value);
+    if (value.get<uint64_t>() > max) fail(key, fmt::format("at most {}", max), value);
     return value.get<uint64_t>();
   }
-  double real(const char* key) const {
+  double real(const char* key, double min, double max) const {
     const Json& value = at(key);
     if (!value.is_number()) fail(key, "a number", value);
-    return value.get<double>();
+    const auto found = value.get<double>();
+    if (!(found >= min && found <= max)) fail(key, fmt::format("a number from {} to {}", min, max), value);
+    return found;
   }
-  std::optional<double> optional_real(const char* key) const {
-    return at(key).is_null() ? std::nullopt : std::optional(real(key));
+  double loss(const char* key) const { return real(key, kMinLoss, kMaxLoss); }
+  std::optional<double> optional_loss(const char* key) const {
+    return at(key).is_null() ? std::nullopt : std::optional(loss(key));
   }
   uint64_t hexadecimal(const char* key) const {
     const std::string digits = text(key);
@@ -99,6 +110,21 @@ safetensors::Stamp parse_stamp(const Fields& fields) {
   return stamp;
 }
 
+// A file in the checkpoint's own directory: the name is used as a path there.
+void check_file_name(const Fields& files, const std::string& name) {
+  const bool is_plain = !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
+                        name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+  if (!is_plain) files.fail("", "file names without a folder", name);
+}
+
+std::string parse_precision(const Fields& fields) {
+  const std::string name = fields.optional_text("precision", "fp32");
+  if (std::find(kPrecisions.begin(), kPrecisions.end(), name) == kPrecisions.end()) {
+    fields.fail("precision", fmt::format("{}", fmt::join(kPrecisions, ", ")), name);
+  }
+  return name;
+}
+
 // Not in files of older runs.
 std::optional<StreamPlace> parse_stream(const Json& json, const Fields& fields) {
   if (!json.contains("stream") || json["stream"].is_null()) return std::nullopt;
@@ -110,9 +136,11 @@ std::optional<StreamPlace> parse_stream(const Json& json, const Fields& fields) 
 void parse_diagnostics(const Json& json, const Fields& fields, State& state) {
   if (!json.contains("diagnostics")) return;
   const Fields diagnostics = fields.object("diagnostics"), losses = diagnostics.object("losses");
-  state.incidents = diagnostics.whole("incidents");
+  state.incidents = diagnostics.whole("incidents", kMaxSteps);
   state.left_out = diagnostics.whole("left_out", kMaxSteps);
-  state.losses = {.count = losses.whole("count"), .mean = losses.real("mean"), .variance = losses.real("variance")};
+  state.losses = {.count = losses.whole("count", state.step),  // one a step
+                  .mean = losses.loss("mean"),
+                  .variance = losses.real("variance", 0, kMaxLoss * kMaxLoss)};
 }
 
 }  // namespace
@@ -164,23 +192,29 @@ StateFile parse_state(std::string_view text, std::string_view name) {
   }
   const Fields data = fields.object("data");
   StateFile file;
-  file.state = {.step = fields.whole("step", kMaxSteps),
-                .tokens = fields.whole("tokens"),
-                .seed = random.whole("seed"),
-                .data_position = fields.whole("data_position"),
-                .precision = fields.optional_text("precision", "fp32"),
-                .updates = json.contains("updates") ? fields.whole("updates") : fields.whole("step"),
-                .loss_scale = fields.real("loss_scale"),
-                .validation_loss = fields.optional_real("validation_loss"),
-                .best_validation_loss = fields.optional_real("best_validation_loss"),
-                .best_step = fields.whole("best_step"),
-                .data_tokens = data.whole("tokens"),
-                .data_hash = data.hexadecimal("hash"),
-                .stream = parse_stream(json, fields)};
+  file.state = {
+      .step = fields.whole("step", kMaxSteps),
+      .tokens = fields.whole("tokens"),
+      .seed = random.whole("seed", UINT64_MAX),
+      .data_position = fields.whole("data_position"),
+      .precision = parse_precision(fields),
+      .updates = json.contains("updates") ? fields.whole("updates") : fields.whole("step"),
+      .loss_scale = fields.real("loss_scale", std::numeric_limits<float>::min(), std::numeric_limits<float>::max()),
+      .validation_loss = fields.optional_loss("validation_loss"),
+      .best_validation_loss = fields.optional_loss("best_validation_loss"),
+      .best_step = fields.whole("best_step"),
+      .data_tokens = data.whole("tokens"),
+      .data_hash = data.hexadecimal("hash"),
+      .stream = parse_stream(json, fields)};
   if (file.state.updates > file.state.step) fields.fail("updates", "at most the step", fields.at("updates"));
+  if (file.state.best_step > file.state.step) fields.fail("best_step", "at most the step", fields.at("best_step"));
+  if (random.whole("step") != file.state.step) {
+    random.fail("step", fmt::format("{}, the step", file.state.step), random.at("step"));
+  }
   parse_diagnostics(json, fields, file.state);
   const Fields files = fields.object("files");
   for (const auto& [key, value] : fields.at("files").items()) {
+    check_file_name(files, key);
     file.files.emplace(key, parse_stamp(files.object(key.c_str())));
   }
   return file;

@@ -1,6 +1,7 @@
 // A few tensors that stand for a model, its moments and its place in a run.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -59,7 +60,7 @@ inline State state_at(uint64_t step) {
           .loss_scale = 65536.0,
           .validation_loss = 1.0 / 3.0 + 1.0 / static_cast<double>(step + 1),
           .best_validation_loss = 0.1,
-          .best_step = 3,
+          .best_step = std::min<uint64_t>(step, 3),
           .data_tokens = 1'000'000,
           .data_hash = 0x0123456789ABCDEF * step,
           .stream = step % 2 == 0 ? std::optional(StreamPlace{.piece = 7 * step, .token = step}) : std::nullopt};
