@@ -83,6 +83,7 @@ MappedFile open_stamped(const fs::path& folder, const StateFile& state, const st
   file.expect_sequential();
   Sha256 hash;
   go_through(file.bytes(), [&](std::span<const std::byte> piece) { hash.update(piece); });
+  file.check_intact();
   if (const Sha256Digest found = hash.finish(); found != stamp->second.sha256) {
     throw Error("[checkpoint] {}: expected SHA-256 {}, found {}: the file was changed", path.native(),
                 to_hex(stamp->second.sha256), to_hex(found));
@@ -125,6 +126,7 @@ void copy_all(const safetensors::File& file, std::span<const TensorRef> refs, st
       to += piece.size();
     });
   }
+  file.check_intact();
 }
 
 std::string hash_by_name(std::vector<std::pair<std::string_view, std::span<const std::byte>>> tensors) {
@@ -209,7 +211,8 @@ safetensors::File open_tensors(const fs::path& folder, const StateFile& state, c
 }
 
 std::string read_text(const fs::path& folder, const StateFile& state, const std::string& name) {
-  return std::string(open_stamped(folder, state, name).text());
+  const MappedFile file = open_stamped(folder, state, name);
+  return file.read([&] { return std::string(file.text()); });
 }
 
 Checkpoint::Checkpoint(fs::path path, Parts parts) : Checkpoint(path, parts, read_state(path)) {}
@@ -246,7 +249,9 @@ std::string weights_hash(std::span<const TensorRef> weights) {
 std::string weights_hash(const safetensors::File& model) {
   std::vector<std::pair<std::string_view, std::span<const std::byte>>> tensors;
   for (const Tensor& tensor : model.tensors()) tensors.emplace_back(tensor.name, tensor.bytes);
-  return hash_by_name(std::move(tensors));
+  std::string hash = hash_by_name(std::move(tensors));
+  model.check_intact();
+  return hash;
 }
 
 }  // namespace quern::checkpoint

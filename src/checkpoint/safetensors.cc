@@ -168,7 +168,9 @@ Contents parse(std::span<const std::byte> file, std::string_view name) {
 }
 
 File::File(const std::filesystem::path& path)
-    : mapping_(path), contents_(parse(mapping_.bytes(), path.native())), by_name_(contents_.tensors.size()) {
+    : mapping_(path),
+      contents_(mapping_.read([&] { return parse(mapping_.bytes(), path.native()); })),
+      by_name_(contents_.tensors.size()) {
   std::iota(by_name_.begin(), by_name_.end(), 0u);
   std::sort(by_name_.begin(), by_name_.end(),
             [this](uint32_t a, uint32_t b) { return contents_.tensors[a].name < contents_.tensors[b].name; });

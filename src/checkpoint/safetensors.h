@@ -71,6 +71,8 @@ class File {
   std::span<const Tensor> tensors() const noexcept { return contents_.tensors; }
   const Tensor* find(std::string_view name) const noexcept;  // null when there is none; logarithmic
   std::span<const std::byte> bytes() const noexcept { return mapping_.bytes(); }
+  // To be called after values were read: Error when another program has truncated the file, which makes zeros of them.
+  void check_intact() const { mapping_.check_intact(); }
 
  private:
   MappedFile mapping_;

@@ -87,8 +87,7 @@ void check_out(const fs::path& folder) {
     const fs::path tokens = folder / "tokens.bin";
     if (!fs::exists(tokens)) return;
     const MappedFile file(tokens);
-    data::find_shard_tokens({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, tokens.string(),
-                            data::ShardFormat::kLlmC);
+    file.read([&] { return data::find_shard_tokens(file.text(), tokens.string(), data::ShardFormat::kLlmC); });
   } catch (const Error&) {
     refuse("tokens.bin");
   }

@@ -2,9 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
+#include <type_traits>
+
+#include "core/error.h"
+#include "core/mapping_guard.h"
 
 namespace quern {
 
@@ -12,9 +17,12 @@ enum class EmptyFile { kRefused, kAllowed };
 
 // Maps the whole file when made and unmaps it when destroyed: pages are read on first use and belong to the system's
 // file cache, so a file of any size costs address space, not memory. Throws Error naming the file when it is missing,
-// cannot be read, is not a regular file, or is empty and may not be. A file that another program shortens while it is
-// mapped ends this process with SIGBUS; nothing of ours does, since files are replaced and never rewritten in place.
-// Move-only; any number of threads may read.
+// cannot be read, is not a regular file, or is empty and may not be. Move-only; any number of threads may read.
+//
+// Another program may truncate the file while it is mapped. Pages that are gone read as zeros (core/mapping_guard.h)
+// instead of ending the process with SIGBUS, so whoever has read bytes calls check_intact(), or reads within read(),
+// before believing them. Mapping rather than pread() because token shards and checkpoints are larger than memory and
+// are used where the file cache holds them.
 class MappedFile {
  public:
   MappedFile() = default;
@@ -30,6 +38,30 @@ class MappedFile {
   std::span<const std::byte> bytes() const noexcept { return std::as_bytes(std::span(text_)); }
   const std::filesystem::path& path() const noexcept { return path_; }
 
+  // Error when the file has been truncated since it was mapped, "... was truncated while in use": bytes read before
+  // this call may then be zeros. A file that was replaced under its name is intact: the mapping is of the old one. Any
+  // thread; 0.7 us, for the size is asked of the system: the zeros within the last page raise no signal.
+  void check_intact() const;
+
+  // The result of body(), which reads these bytes. Error when the file was truncated meanwhile, whatever body() made of
+  // the zeros, an Error of its own included.
+  template <typename Body>
+  auto read(const Body& body) const {
+    try {
+      if constexpr (std::is_void_v<decltype(body())>) {
+        body();
+        check_intact();
+      } else {
+        auto result = body();
+        check_intact();
+        return result;
+      }
+    } catch (const Error&) {
+      check_intact();
+      throw;
+    }
+  }
+
   // Tells the system that all of it will be read once, from front to back.
   void expect_sequential() const noexcept;
 
@@ -40,6 +72,8 @@ class MappedFile {
  private:
   std::filesystem::path path_;
   std::string_view text_;
+  uint64_t device_ = 0, inode_ = 0;  // of the file, to know it again under its name
+  MappingGuard guard_;               // of text_; gone before that is unmapped
 };
 
 }  // namespace quern

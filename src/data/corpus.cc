@@ -98,12 +98,14 @@ void Corpus::for_each_document(const Visitor& visit) const {
   for (const File& file : files_) {
     const MappedFile mapped(file.path);
     mapped.expect_sequential();
-    if (file.kind == Kind::kText) {
-      if (!mapped.text().empty()) visit(mapped.text(), file.path);
-      continue;
-    }
-    for_each_json_line(mapped.text(), file.path.string(), [&](std::string_view text) {
-      if (!text.empty()) visit(text, file.path);
+    mapped.read([&] {
+      if (file.kind == Kind::kText) {
+        if (!mapped.text().empty()) visit(mapped.text(), file.path);
+        return;
+      }
+      for_each_json_line(mapped.text(), file.path.string(), [&](std::string_view text) {
+        if (!text.empty()) visit(text, file.path);
+      });
     });
   }
 }

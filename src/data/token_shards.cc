@@ -111,7 +111,7 @@ TokenShards::TokenShards(const std::vector<fs::path>& paths, uint32_t vocabulary
     : vocabulary_(vocabulary) {
   for (const fs::path& path : with_folders_listed(paths)) {
     MappedFile file(path, EmptyFile::kRefused);
-    const ShardTokens tokens = find_shard_tokens(file.text(), path.string(), format);
+    const ShardTokens tokens = file.read([&] { return find_shard_tokens(file.text(), path.string(), format); });
     shards_.push_back({std::move(file), tokens, size_});
     size_ += tokens.count;
   }
@@ -134,18 +134,22 @@ void TokenShards::copy(uint64_t position, size_t count, int32_t* out) const {
   for (; count > 0; ++shard) {
     const uint64_t first = position - shard->start;
     const size_t here = static_cast<size_t>(std::min<uint64_t>(count, shard->tokens.count - first));
-    if (widen(shard->tokens.tokens + first, here, out) >= vocabulary_) throw_outside_vocabulary(*shard, first, here);
+    const auto highest = widen(shard->tokens.tokens + first, here, out);
+    shard->file.check_intact();
+    if (highest >= vocabulary_) throw_outside_vocabulary(*shard, first, {out, here});
     position += here;
     out += here;
     count -= here;
   }
 }
 
-void TokenShards::throw_outside_vocabulary(const Shard& shard, uint64_t first, size_t count) const {
-  const uint16_t* begin = shard.tokens.tokens + first;
-  const uint16_t* bad = std::find_if(begin, begin + count, [this](uint16_t token) { return token >= vocabulary_; });
+// Looks at the copy: the file may have changed since.
+void TokenShards::throw_outside_vocabulary(const Shard& shard, uint64_t first, std::span<const int32_t> tokens) const {
+  const auto bad = std::find_if(tokens.begin(), tokens.end(),
+                                [this](int32_t token) { return static_cast<uint32_t>(token) >= vocabulary_; });
+  assert(bad != tokens.end());
   throw Error("[data] {}: token {}: expected an id below the vocabulary of {}, found {}", shard.file.path().string(),
-              bad - shard.tokens.tokens, vocabulary_, *bad);
+              first + static_cast<uint64_t>(bad - tokens.begin()), vocabulary_, *bad);
 }
 
 }  // namespace quern::data

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -48,7 +49,8 @@ class TokenShards : public TokenStream {
               ShardFormat format = ShardFormat::kDetect);
 
   uint64_t size() const override { return size_; }
-  void copy(uint64_t position, size_t count, int32_t* out) const override;  // Error for an id >= vocabulary
+  // Error for an id >= vocabulary, and when another program has truncated a shard that it reads.
+  void copy(uint64_t position, size_t count, int32_t* out) const override;
 
   // Error, naming the shard, when one was made with another tokenizer than that with this digest, which is in `file`.
   void check_tokenizer(const Sha256Digest& digest, const std::filesystem::path& file) const;
@@ -64,7 +66,7 @@ class TokenShards : public TokenStream {
     uint64_t start;  // position of its first token in the stream
   };
 
-  [[noreturn]] void throw_outside_vocabulary(const Shard& shard, uint64_t first, size_t count) const;
+  [[noreturn]] void throw_outside_vocabulary(const Shard& shard, uint64_t first, std::span<const int32_t> tokens) const;
 
   uint32_t vocabulary_;
   uint64_t size_ = 0;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/aligned_buffer.h"
-#include "replay/mapping_guard.h"
+#include "core/mapping_guard.h"
 
 namespace quern::replay {
 

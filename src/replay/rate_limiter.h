@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "replay/mapping_guard.h"
+#include "core/mapping_guard.h"
 #include "replay/ring.h"
 
 namespace quern::replay {

@@ -1,5 +1,6 @@
 #include "checkpoint/checkpoint.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -91,6 +92,25 @@ TEST(Checkpoint, WeightsAloneNeedNoOptimizer) {
   Checkpoint(path, Parts::kWeights).load(other.weights_only());
   EXPECT_EQ(weights_hash(other.tensors().weights), weights_hash(run.tensors().weights));
   EXPECT_THROW(Checkpoint{path}, Error);
+}
+
+// The digest was right when it was opened; truncated since, it ended the process with SIGBUS or gave zeros.
+TEST(Checkpoint, AFileThatIsTruncatedAfterItWasOpenedIsAnError) {
+  const test::TemporaryFolder folder;
+  ToyRun run(5000), other(5000);
+  for (const char* name : {"model.safetensors", "optimizer.safetensors"}) {
+    for (const size_t bytes : {size_t{0}, size_t{4096}, size_t{60'001}}) {
+      const fs::path path = save_step(folder.path(), run, 9);
+      const Checkpoint checkpoint(path);
+      fs::resize_file(path / name, bytes);
+      const std::string message = message_of([&] { checkpoint.load(other.tensors()); });
+      EXPECT_TRUE(contains(message, std::string(name) + ": was truncated while in use")) << message;
+      EXPECT_TRUE(contains(message, fmt::format("found {}", bytes))) << message;
+    }
+  }
+  const Checkpoint checkpoint(save_step(folder.path(), run, 9));
+  fs::resize_file(folder / "step-00000009/model.safetensors", 4096);
+  EXPECT_TRUE(contains(message_of([&] { weights_hash(checkpoint.model()); }), "was truncated while in use"));
 }
 
 TEST(Checkpoint, AnotherModelIsNamedAndNothingIsWritten) {
@@ -227,6 +247,51 @@ TEST(State, FieldsAreChecked) {
        {"", "0123", "0123456789abcdeg", "-123456789abcdef", "0x23456789abcdef", "00123456789abcdef"}) {
     EXPECT_TRUE(contains(message_with("/data/hash", hash), "data.hash: expected 16 hexadecimal digits")) << hash;
   }
+}
+
+// Each of these was accepted: a variance of -1 made every spike test NaN, so that no spike was ever found.
+TEST(State, ValuesThatNoRunReachesAreNamed) {
+  const auto message_with = [](const char* pointer, const nlohmann::json& value) {
+    auto json = nlohmann::json::parse(to_json(StateFile{state_at(12), {{"model.safetensors", {1, {}}}}}));
+    json[nlohmann::json::json_pointer(pointer)] = value;
+    return message_of([&] { parse_state(resealed(json), "state.json"); });
+  };
+  struct Case {
+    const char* pointer;
+    nlohmann::json value;
+    const char* message;
+  };
+  const Case cases[] = {
+      {"/diagnostics/losses/variance", -1, "diagnostics.losses.variance: expected a number from 0 to"},
+      {"/diagnostics/losses/variance", 1e300, "diagnostics.losses.variance: expected a number from 0 to"},
+      {"/diagnostics/losses/mean", -1e308, "diagnostics.losses.mean: expected a number from"},
+      {"/diagnostics/losses/count", 13, "diagnostics.losses.count: expected at most 12, found '13'"},
+      {"/diagnostics/incidents", UINT64_MAX, "diagnostics.incidents: expected at most 2147483647"},
+      {"/tokens", UINT64_MAX, "tokens: expected at most 9223372036854775807"},
+      {"/data_position", UINT64_MAX, "data_position: expected at most 9223372036854775807"},
+      {"/data/tokens", UINT64_MAX, "data.tokens: expected at most 9223372036854775807"},
+      {"/stream/piece", UINT64_MAX, "stream.piece: expected at most 9223372036854775807"},
+      {"/stream/token", UINT64_MAX, "stream.token: expected at most 9223372036854775807"},
+      {"/best_step", 13, "best_step: expected at most the step, found '13'"},
+      {"/random/step", 11, "random.step: expected 12, the step, found '11'"},
+      {"/precision", "fp8", "precision: expected fp32, bf16, fp16, found"},
+      {"/loss_scale", 0, "loss_scale: expected a number from"},
+      {"/loss_scale", -1, "loss_scale: expected a number from"},
+      {"/loss_scale", 1e300, "loss_scale: expected a number from"},
+      {"/validation_loss", -1e308, "validation_loss: expected a number from"},
+      {"/best_validation_loss", 1e308, "best_validation_loss: expected a number from"},
+      {"/files/model.safetensors/bytes", UINT64_MAX, "files.model.safetensors.bytes: expected at most"},
+      {"/files/..~1..~1thesis.txt", {{"bytes", 1}}, "files.: expected file names without a folder, found"},
+      {"/files/..", {{"bytes", 1}}, "files.: expected file names without a folder"},
+      {"/files/~1etc~1passwd", {{"bytes", 1}}, "files.: expected file names without a folder"},
+      {"/files/", {{"bytes", 1}}, "files.: expected file names without a folder"},
+  };
+  for (const Case& c : cases) {
+    const std::string message = message_with(c.pointer, c.value);
+    EXPECT_TRUE(contains(message, c.message)) << c.pointer << " = " << c.value << ": " << message;
+  }
+  EXPECT_EQ(message_with("/diagnostics/losses/count", 12), "no error");
+  EXPECT_EQ(message_with("/validation_loss", -1e-9), "no error");  // rounding
 }
 
 // They counted every step as an update, and go on from there.

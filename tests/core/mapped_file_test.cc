@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -67,6 +68,39 @@ TEST(MappedFile, MayBeEmptyWhereThatIsAllowed) {
   MappedFile file(folder.write("empty.txt", ""));
   file.expect_sequential();
   EXPECT_TRUE(file.text().empty() && file.bytes().empty());
+}
+
+// Reading a page that was truncated away ended the process with SIGBUS.
+TEST(MappedFile, ATruncatedFileReadsAsZerosAndIsAnError) {
+  const test::Folder folder;
+  for (const size_t left : {size_t{0}, size_t{1}, size_t{4096}, size_t{9000}, size_t{19'999}}) {
+    const std::string path = folder.write("cut", std::string(20'000, 'x'));
+    MappedFile file(path);
+    file.check_intact();
+    ASSERT_EQ(::truncate(path.c_str(), static_cast<off_t>(left)), 0);
+    EXPECT_EQ(file.text().back(), '\0');
+    const std::string message = error_of([&] { file.check_intact(); });
+    EXPECT_NE(message.find("cut: was truncated while in use: expected 20000 bytes, found " + std::to_string(left)),
+              std::string::npos)
+        << message;
+    EXPECT_EQ(error_of([&] { file.read([] { throw Error("zeros"); }); }), message);
+    EXPECT_EQ(error_of([&] { static_cast<void>(file.read([&] { return file.text().back(); })); }), message);
+    const MappedFile moved(std::move(file));
+    EXPECT_EQ(error_of([&] { moved.check_intact(); }), message);
+  }
+}
+
+TEST(MappedFile, AReplacedOrGrownFileIsIntact) {
+  const test::Folder folder;
+  const std::string path = folder.write("a", std::string(5000, 'x'));
+  const MappedFile file(path);
+  std::ofstream(path, std::ios::app) << "more";
+  file.check_intact();
+  std::filesystem::rename(folder.write("b", "new"), path);
+  EXPECT_EQ(file.read([&] { return file.text().size(); }), 5000u);
+  std::filesystem::remove(path);
+  file.check_intact();
+  EXPECT_EQ(file.text().back(), 'x');
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace quern::replay {
+namespace quern {
 
 // A page of a mapping that its file no longer has, because somebody truncated it or because the disk failed, raises
 // SIGBUS when it is touched. While a guard lives, a handler answers by putting zeros in the place of all of its
@@ -34,4 +34,4 @@ class MappingGuard {
   Entry* entry_ = nullptr;
 };
 
-}  // namespace quern::replay
+}  // namespace quern

@@ -1,4 +1,4 @@
-#include "replay/mapping_guard.h"
+#include "core/mapping_guard.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 
-namespace quern::replay {
+namespace quern {
 
 // Read by the handler at any moment, so entries are lock-free, never freed, and used again. An entry is that of no
 // address while `end` is 0. The number of changes is odd during one, so that the handler never takes the begin of one
@@ -112,7 +112,7 @@ MappingGuard::Entry* MappingGuard::take_entry() {
 MappingGuard::MappingGuard(void* begin, size_t bytes) {
   static const int first = BusErrors::install();
   const int code = first != 0 ? first : BusErrors::install_again();
-  if (code != 0) throw Error("[replay] cannot handle SIGBUS: {}", std::generic_category().message(code));
+  if (code != 0) throw Error("[files] cannot handle SIGBUS: {}", std::generic_category().message(code));
   entry_ = take_entry();
   entry_->lost = false;
   entry_->set(reinterpret_cast<uintptr_t>(begin), reinterpret_cast<uintptr_t>(begin) + bytes);
@@ -133,4 +133,4 @@ MappingGuard::~MappingGuard() {
 
 bool MappingGuard::lost() const noexcept { return entry_ != nullptr && entry_->lost.load(std::memory_order_relaxed); }
 
-}  // namespace quern::replay
+}  // namespace quern
