@@ -1,7 +1,6 @@
 // quern.ReplayBuffer: rows in, and what there is to know about them.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
-#include <pybind11/stl/filesystem.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,12 +11,14 @@
 #include <string>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "numbers.h"
 #include "replay/priority.h"
 #include "replay_buffer.h"
 #include "replay_docs.h"
 #include "replay_wait.h"
+#include "texts.h"
 
 namespace quern::python {
 namespace {
@@ -34,25 +35,17 @@ uint64_t any_seed() {
 // The columns are those of `columns`, a dict, and of the other arguments: a column may have the name of one of ours.
 py::dict all_columns(const py::object& columns, const py::kwargs& more, std::string_view place) {
   if (columns.is_none()) return more;
-  if (!py::isinstance<py::dict>(columns)) {
+  if (!is_mapping(columns)) {
     throw Error("[replay] {}: expected a dict of columns or columns by name, found {}", place, type_name(columns));
   }
-  py::dict all = columns.attr("copy")();
+  py::dict all = dict_from(columns, place).attr("copy")();
   for (const auto& [name, array] : more) all[name] = array;
   return all;
 }
 
 uint64_t add_rows(PyReplay& self, const ColumnTypes::Rows& rows, std::span<const float> priorities, double timeout) {
-  if (limits(self.buffer.options().limit)) {
-    {
-      const py::gil_scoped_release unlocked;
-      self.buffer.check(rows.columns, rows.rows, priorities);  // what is refused must not count
-    }
-    wait_for(timeout, "samples",
-             [&](double seconds) { return self.buffer.limiter().admit_inserts(rows.rows, seconds); });
-  }
-  const py::gil_scoped_release unlocked;
-  return self.buffer.add(rows.columns, rows.rows, priorities);
+  return waiting(timeout,
+                 [&](const replay::Wait& wait) { return self.buffer.add(rows.columns, rows.rows, priorities, wait); });
 }
 
 py::object id_or_none(uint64_t id) { return id == replay::kNoRow ? py::object(py::none()) : py::object(py::int_(id)); }
@@ -115,7 +108,7 @@ py::object get(const PyReplay& self, const py::object& number) {
   return row;
 }
 
-std::shared_ptr<PyReplay> create(const py::dict& columns, const py::object& capacity, bool prioritised,
+std::shared_ptr<PyReplay> create(const py::object& columns, const py::object& capacity, bool prioritised,
                                  const py::object& alpha, const py::object& shared, const py::object& file,
                                  const py::object& samples_per_insert, const py::object& min_size,
                                  const py::object& slack, bool prefault, const py::object& seed) {
@@ -127,7 +120,8 @@ std::shared_ptr<PyReplay> create(const py::dict& columns, const py::object& capa
                 .minimum = whole_from(min_size, "[replay] min_size", 1),
                 .slack = real_from(slack, "[replay] slack")},
       .prefault = prefault};
-  return make_replay(schema_from(columns), options, place_from(shared, file), Seed(seed));
+  return make_replay(schema_from(dict_from(columns, "[replay] columns")), options, place_from(shared, file),
+                     Seed(seed));
 }
 
 std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& file, const py::object& patience,
@@ -176,8 +170,8 @@ py::tuple reduce(const PyReplay& self) {
 
 Place place_from(const py::object& shared, const py::object& file) {
   if (!shared.is_none() && !file.is_none()) throw Error("[replay] expected shared= or file=, found both");
-  if (!shared.is_none()) return Place::in_shared(py::str(shared).cast<std::string>());
-  if (!file.is_none()) return Place::in_file(std::filesystem::absolute(file.cast<std::filesystem::path>()).string());
+  if (!shared.is_none()) return Place::in_shared(text_from(py::str(shared), "[replay] shared"));
+  if (!file.is_none()) return Place::in_file(std::filesystem::absolute(path_from(file, "[replay] file")).string());
   return Place::in_private();
 }
 

@@ -13,6 +13,7 @@
 #include "replay_buffer.h"
 #include "replay_docs.h"
 #include "replay_wait.h"
+#include "texts.h"
 
 namespace quern::python {
 namespace {
@@ -58,7 +59,7 @@ Sample places_for(const PyReplay& self, const py::object& out, size_t rows, std:
   return sample;
 }
 
-Sample sample(PyReplay& self, const py::object& number, const py::object& out, const std::string& rule,
+Sample sample(PyReplay& self, const py::object& number, const py::object& out, const Text& rule,
               const py::object& half_life, const py::object& beta, const py::object& timeout) {
   const uint64_t n = whole_from(number, "[replay] sample: n", 1);
   if (!std::in_range<py::ssize_t>(n)) {
@@ -66,7 +67,7 @@ Sample sample(PyReplay& self, const py::object& number, const py::object& out, c
   }
   const double seconds = timeout_from(timeout);
   const replay::SampleRequest request{.rows = n,
-                                      .rule = rule_named(rule),
+                                      .rule = rule_named(rule.value),
                                       .half_life = real_from(half_life, "[replay] sample: half_life"),
                                       .beta = real_from(beta, "[replay] sample: beta")};
   std::vector<std::byte*> columns;
@@ -76,20 +77,12 @@ Sample sample(PyReplay& self, const py::object& number, const py::object& out, c
                                     .ages = result.ages.mutable_data(),
                                     .weights = result.weights.mutable_data()};
   replay::Sampler sampler(self.buffer, self.seed.value());
-  sampler.check(request, arrays);
-  // Before anything is counted for the rate limit; those who wait get `minimum` rows at least.
-  const uint64_t rows = std::max(self.buffer.size(), self.buffer.options().limit.minimum);
-  if (request.rule == Rule::kWithoutReplacement && n > rows) {
-    throw Error("[replay] sample: without replacement: expected at least {} rows in the buffer, found {}", n, rows);
-  }
-  if (limits(self.buffer.options().limit)) {
-    wait_for(seconds, "rows", [&](double part) { return self.buffer.limiter().admit_samples(n, part); });
-  }
+  waiting(seconds, [&](const replay::Wait& wait) { sampler.admit(request, arrays, wait); });
   const py::gil_scoped_release unlocked;
   const uint64_t call = self.draws.fetch_add(1, std::memory_order_relaxed);
   sampler.restore(call);
   try {
-    sampler.sample(request, arrays);
+    sampler.sample_admitted(request, arrays);
   } catch (...) {
     // A call that fails does not count, unless another thread has had the next number meanwhile.
     uint64_t next = call + 1;

@@ -101,6 +101,7 @@ struct ReplayBuffer::Parts {
 
   void check_values(std::span<const std::byte* const> from, size_t rows) const;
   void check_priorities(std::span<const float> priorities, size_t rows) const;
+  uint64_t add_checked(std::span<const std::byte* const> from, size_t rows, std::span<const float> priorities);
   uint64_t weight(double priority) const { return weight_of(priority, options.alpha, options.capacity); }
   void raise_highest(uint64_t weight) const noexcept;
   // At most what weight_of() makes: shared memory may hold anything.
@@ -214,31 +215,43 @@ void ReplayBuffer::load(size_t column, uint64_t slot, std::byte* values) const n
   }
 }
 
-void ReplayBuffer::check(std::span<const std::byte* const> columns, size_t rows,
-                         std::span<const float> priorities) const {
-  parts_->check_values(columns, rows);
+uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities,
+                           const Wait& wait) {
+  if (!parts_->options.limit.applies()) return add_unlimited(columns, rows, priorities);
+  parts_->check_values(columns, rows);  // before it is counted
   parts_->check_priorities(priorities, rows);
+  if (!parts_->limiter.admit_inserts(rows, wait)) {
+    throw TimedOut("[replay] waited too long for samples (the buffer's rate limit)");
+  }
+  return parts_->add_checked(columns, rows, priorities);
 }
 
-uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities) {
-  check(columns, rows, priorities);
+uint64_t ReplayBuffer::add_unlimited(std::span<const std::byte* const> columns, size_t rows,
+                                     std::span<const float> priorities) {
+  parts_->check_values(columns, rows);
+  parts_->check_priorities(priorities, rows);
+  return parts_->add_checked(columns, rows, priorities);
+}
+
+uint64_t ReplayBuffer::Parts::add_checked(std::span<const std::byte* const> from, size_t rows,
+                                          std::span<const float> priorities) {
   // What is reserved is out of the window for those who sample, so a batch that is large for its ring goes in pieces.
-  const uint64_t most = std::max<uint64_t>(1, capacity() / 8);
+  const uint64_t most = std::max<uint64_t>(1, options.capacity / 8);
   uint64_t id = 0, written = kNoRow;
   for (size_t row = 0; row < rows; ++row, ++id) {
-    if (row % most == 0) id = parts_->ring.reserve(std::min<uint64_t>(most, rows - row));
+    if (row % most == 0) id = ring.reserve(std::min<uint64_t>(most, rows - row));
     // Before the slot is ours: another thread may have changed it since the check, and a slot that is left by an Error
     // would be busy for ever.
-    const uint64_t given = priorities.empty() ? 0 : parts_->weight(priorities[row]);
-    written = parts_->ring.write(id, [&](uint64_t slot) {
-      parts_->store_row(columns, row, slot);
-      if (!parts_->tree) return;
-      const uint64_t weight = priorities.empty() ? parts_->highest() : given;
-      parts_->raise_highest(weight);
-      parts_->tree->set(slot, weight);  // while the slot is ours, so that the last one set is that of the last row
+    const uint64_t given = priorities.empty() ? 0 : weight(priorities[row]);
+    written = ring.write(id, [&](uint64_t slot) {
+      store_row(from, row, slot);
+      if (!tree) return;
+      const uint64_t new_weight = priorities.empty() ? highest() : given;
+      raise_highest(new_weight);
+      tree->set(slot, new_weight);  // while the slot is ours, so that the last one set is that of the last row
     });
   }
-  expect_intact();
+  memory.expect_intact();
   return written == kNoRow && rows > 0 ? id - 1 : written;
 }
 

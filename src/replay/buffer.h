@@ -46,11 +46,13 @@ class ReplayBuffer {
   // Priorities (one a row) only in a prioritised buffer; without them new rows get the highest so far. All values are
   // checked before anything is written (Error names column and row). Returns the id of the last row, kNoRow for none.
   // The ids of a batch follow one another while others add too, unless it has more rows than an eighth of the capacity.
-  // No lock, no allocation. Never waits: who wants a rate limit to hold asks limiter().admit_inserts() before.
-  uint64_t add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities = {});
+  // Waits until the buffer's rate limit admits the rows, TimedOut when that takes longer than `wait`; what is refused
+  // is not counted. No lock, no allocation; without a rate limit no wait.
+  uint64_t add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities = {},
+               const Wait& wait = {});
 
-  // Error where add() would refuse these: for those who ask limiter(), which counts what it admits, before they add.
-  void check(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities = {}) const;
+  // The same without a look at the rate limit, and not counted by it: for rows from a file.
+  uint64_t add_unlimited(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities);
 
   // Error when somebody has cut the memory short since it was mapped (see Memory): add(), read(), update_priorities(),
   // samplers and snapshots look at that too, after their work.

@@ -25,11 +25,12 @@ SnapshotResult export_npz(const std::filesystem::path& snapshot, const std::file
 
 // Adds the rows of a .npz, stored (numpy.savez) or deflated (numpy.savez_compressed), behind those that are there: the
 // newest capacity() of them if there are more. `__priorities__` (float32 or float64) is used in a prioritised buffer;
-// without it rows get the highest so far. `__ids__` is not looked at. Two passes: all arrays are read and checked, with
+// without it rows get the highest so far. `__ids__`, if there, must be one
+// integer of 64 bits a row, and is not used. Two passes: all arrays are read and checked, with
 // their checksums and whether the columns can hold their values, before anything is written. Takes as little memory as
 // export_npz().
-// Error naming the array: missing, one that is no column, another dtype or shape, other numbers of rows, Fortran's
-// order, damaged.
+// Error naming the array: missing, there twice, one that is no column, another dtype or shape, other numbers of rows,
+// Fortran's order, damaged.
 SnapshotResult import_npz(ReplayBuffer& buffer, const std::filesystem::path& path);
 
 }  // namespace quern::replay

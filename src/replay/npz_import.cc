@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@ class Importer {
       check_column(column, array);
       arrays_.push_back(std::move(array));
     }
+    if (archive.find(entry_name(kIdsArray)) != nullptr) check_ids(open(std::string(kIdsArray)));
     if (buffer.tree() != nullptr && archive.find(entry_name(kPrioritiesArray)) != nullptr) {
       priorities_.emplace(open(std::string(kPrioritiesArray)));
       check_priorities(*priorities_);
@@ -88,7 +90,7 @@ class Importer {
   void add_to(ReplayBuffer& buffer, size_t rows) const {
     std::vector<const std::byte*> columns;
     for (const Array& array : arrays_) columns.push_back(array.values.data());
-    buffer.add(columns, rows, priorities(rows));
+    buffer.add_unlimited(columns, rows, priorities(rows));
   }
 
  private:
@@ -98,9 +100,13 @@ class Importer {
     throw Error("{}: array '{}': {}", archive_.place(), array, what);
   }
 
-  // Left out in silence, an array would be missed later.
+  // Left out in silence, an array would be missed later; of two with one name either may be meant.
   void check_entries() const {
+    std::set<std::string_view> seen;
     for (const ZipEntry& entry : archive_.entries()) {
+      if (!seen.insert(entry.name).second) {
+        fail(entry.name.substr(0, entry.name.rfind(".npy")), "expected once in the file, found twice");
+      }
       bool known = entry.name == entry_name(kIdsArray) || entry.name == entry_name(kPrioritiesArray);
       std::vector<std::string_view> names;
       for (const Column& column : buffer_.schema().columns()) {
@@ -131,6 +137,16 @@ class Importer {
     if (arrays_.empty()) rows_ = array.header.shape[0];
     check_rows(column.name, array);
     array.row_bytes = column.value_bytes();
+  }
+
+  // Rows get new ids; those of the file are checked for what they are, not used.
+  void check_ids(const Array& array) const {
+    const DType dtype = array.header.dtype;
+    if (array.header.shape.size() != 1 || (dtype != DType::kU64 && dtype != DType::kI64)) {
+      fail(kIdsArray, fmt::format("expected uint64 or int64 () a row, found {} of shape {}", name_of(dtype),
+                                  shape_text(array.header.shape)));
+    }
+    check_rows(kIdsArray, array);
   }
 
   void check_priorities(Array& array) const {
@@ -195,11 +211,9 @@ class Pages {
   size_t bytes_ = 0;  // since the last release
 };
 
-}  // namespace
-
-SnapshotResult import_npz(ReplayBuffer& buffer, const std::filesystem::path& path) {
-  const MappedFile file(path);
-  const ZipReader archive(file.bytes(), "[npz] " + path.native());
+// Rows that came from a file which another program truncates meanwhile are never added.
+SnapshotResult import_archive(ReplayBuffer& buffer, const MappedFile& file) {
+  const ZipReader archive(file.bytes(), "[npz] " + file.path().native());
   Pages pages(file.bytes(), buffer.schema().value_bytes());
   Importer check(buffer, archive);
   for (uint64_t left = check.rows(); left > 0;) {
@@ -218,12 +232,20 @@ SnapshotResult import_npz(ReplayBuffer& buffer, const std::filesystem::path& pat
   }
   for (uint64_t left = add.rows() - skipped; left > 0;) {
     const size_t rows = add.next(left);
+    file.check_intact();
     add.add_to(buffer, rows);
     left -= rows;
     pages.used(rows);
   }
   add.finish();  // somebody may have changed the file since it was checked
   return {add.rows() - skipped, file.bytes().size(), skipped};
+}
+
+}  // namespace
+
+SnapshotResult import_npz(ReplayBuffer& buffer, const std::filesystem::path& path) {
+  const MappedFile file(path);
+  return file.read([&] { return import_archive(buffer, file); });
 }
 
 }  // namespace quern::replay

@@ -19,18 +19,32 @@ void expect_not_negative(double value, const char* what) {
   throw Error("[replay] rate limit: {}: expected a finite number, 0 or more, found {}", what, value);
 }
 
-// Asks until it is granted or the time is over.
-template <typename Try>
-bool wait_for(Try attempt, double timeout) noexcept {
+constexpr double kLookInterval = 0.05;  // short enough for Ctrl-C
+
+// Asks until it is granted or the time is over; calls `check` before every sleep.
+template <typename Try, typename Check>
+bool wait_for(Try attempt, Check check, const Wait& wait) {
   if (attempt()) return true;
-  const double deadline = timeout > 0 ? seconds_now() + timeout : 0;
-  for (double sleep = kShortestSleep; timeout != 0; sleep = std::min(2 * sleep, kLongestSleep)) {
-    const double left = timeout < 0 ? sleep : deadline - seconds_now();
+  const double deadline = wait.seconds > 0 ? seconds_now() + wait.seconds : 0;
+  double looked = seconds_now();
+  for (double sleep = kShortestSleep; wait.seconds != 0; sleep = std::min(2 * sleep, kLongestSleep)) {
+    check();
+    const double now = seconds_now(), left = wait.seconds < 0 ? sleep : deadline - now;
     if (!(left > 0)) return false;
+    if (wait.look && now - looked >= kLookInterval) {
+      wait.look();
+      looked = now;
+    }
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(left, sleep)));
     if (attempt()) return true;
   }
+  check();
   return false;
+}
+
+void expect_rows(uint64_t rows) {
+  if (rows <= RateLimiter::kMaxRows) return;
+  throw Error("[replay] rate limit: expected at most {} rows in a call, found {}", RateLimiter::kMaxRows, rows);
 }
 
 }  // namespace
@@ -48,12 +62,28 @@ RateLimiter::RateLimiter(const RateLimit& limit, const Counter* published, Count
                          const MappingGuard* guard) noexcept
     : limit_(limit), published_(published), inserts_(inserts), samples_(samples), guard_(guard) {}
 
-bool RateLimiter::admit_inserts(uint64_t rows, double timeout) noexcept {
-  return wait_for([&] { return try_inserts(rows) || lost(); }, timeout);
+bool RateLimiter::admit_inserts(uint64_t rows, const Wait& wait) {
+  expect_rows(rows);
+  return wait_for([&] { return try_inserts(rows) || lost(); }, [&] { expect_possible(); }, wait);
 }
 
-bool RateLimiter::admit_samples(uint64_t rows, double timeout) noexcept {
-  return wait_for([&] { return try_samples(rows) || lost(); }, timeout);
+bool RateLimiter::admit_samples(uint64_t rows, const Wait& wait) {
+  expect_rows(rows);
+  return wait_for([&] { return try_samples(rows) || lost(); }, [&] { expect_possible(); }, wait);
+}
+
+// Counters are read one after the other and may grow in between, by less than the limits are generous.
+void RateLimiter::expect_possible() const {
+  if (limit_.samples_per_insert == 0 || lost()) return;
+  const uint64_t inserts = inserts_->value.load(std::memory_order_acquire);
+  const uint64_t samples = samples_->value.load(std::memory_order_acquire);
+  const double found = balance(inserts, samples), rows = static_cast<double>(kMaxRows);
+  if (found <= limit_.slack + limit_.samples_per_insert * rows && found >= -limit_.slack - rows) return;
+  if (lost()) return;  // the counters read as zeros, or half of them
+  throw Error(
+      "[replay] rate limit: expected counters that belong together, found {} rows added and {} sampled at {} samples "
+      "per insert: the buffer is damaged; make a new one",
+      inserts, samples, limit_.samples_per_insert);
 }
 
 double RateLimiter::balance() const noexcept {

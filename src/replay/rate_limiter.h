@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 
+#include "core/error.h"
 #include "core/mapping_guard.h"
 #include "replay/ring.h"
 
@@ -30,7 +33,26 @@ struct RateLimit {
   uint64_t minimum = 1;           // rows in the buffer before the first sample
   double slack = 0;               // in samples
 
+  // Whether anyone may ever have to wait. Without a limit an empty buffer is an error and nothing to wait for.
+  bool applies() const noexcept { return samples_per_insert > 0 || minimum > 1; }
+
   bool operator==(const RateLimit&) const = default;
+};
+
+// How long a call may wait for the rate limit.
+struct Wait {
+  static constexpr double kForever = -1;
+
+  Wait(double its_seconds = kForever) : seconds(its_seconds) {}
+  Wait(double its_seconds, std::function<void()> its_look) : seconds(its_seconds), look(std::move(its_look)) {}
+
+  double seconds;              // 0: try once; negative: as long as it takes
+  std::function<void()> look;  // called about every 50 ms of waiting; what it throws ends the wait
+};
+
+// The limit did not let a call through in time; nothing was counted.
+struct TimedOut : Error {
+  using Error::Error;
 };
 
 // Error unless samples_per_insert and slack are finite and not negative and the minimum is from 1 to `capacity`.
@@ -48,10 +70,15 @@ class RateLimiter {
   RateLimiter(const RateLimit& limit, const Counter* published, Counter* inserts, Counter* samples,
               const MappingGuard* guard = nullptr) noexcept;
 
-  // True and counted, or false after `timeout` seconds (0: at once; negative: wait for ever). True at once where the
-  // memory is lost: nobody will count any more, and the add or sample that follows throws the Error.
-  bool admit_inserts(uint64_t rows, double timeout) noexcept;
-  bool admit_samples(uint64_t rows, double timeout) noexcept;
+  // True and counted, or false when the time is over. True at once where the memory is lost: nobody will count any
+  // more, and the add or sample that follows throws the Error. Error for more than kMaxRows rows, and where waiting
+  // could have no end because a counter is damaged: the bounds above hold for every call, so a balance that is further
+  // off than a call of kMaxRows rows could bring it was not reached by counting. A smaller damage is not recognised and
+  // acts as that many rows, added or sampled, would.
+  bool admit_inserts(uint64_t rows, const Wait& wait);
+  bool admit_samples(uint64_t rows, const Wait& wait);
+
+  static constexpr uint64_t kMaxRows = uint64_t{1} << 32;
 
   double balance() const noexcept;
 
@@ -59,6 +86,7 @@ class RateLimiter {
   bool try_inserts(uint64_t rows) noexcept;
   bool try_samples(uint64_t rows) noexcept;
   bool filled() const noexcept;
+  void expect_possible() const;
   bool lost() const noexcept { return guard_ != nullptr && guard_->lost(); }
   double balance(uint64_t inserts, uint64_t samples) const noexcept;
 

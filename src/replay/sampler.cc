@@ -27,8 +27,26 @@ Sampler::Sampler(const ReplayBuffer& buffer, uint64_t seed) : buffer_(&buffer), 
   }
 }
 
-void Sampler::sample(const SampleRequest& request, const SampleArrays& out) {
+void Sampler::sample(const SampleRequest& request, const SampleArrays& out, const Wait& wait) {
+  admit(request, out, wait);
+  sample_admitted(request, out);
+}
+
+// What cannot be drawn is refused before it is counted; those who wait get `minimum` rows at least.
+void Sampler::admit(const SampleRequest& request, const SampleArrays& out, const Wait& wait) const {
   check(request, out);
+  const RateLimit& limit = buffer_->options().limit;
+  if (!limit.applies()) return;
+  const uint64_t rows = std::max(buffer_->size(), limit.minimum);
+  if (request.rule == Rule::kWithoutReplacement && request.rows > rows) {
+    throw Error("[replay] sample: without replacement: expected at least {} rows in the buffer, found {}", request.rows,
+                rows);
+  }
+  if (buffer_->limiter().admit_samples(request.rows, wait)) return;
+  throw TimedOut("[replay] waited too long for rows (the buffer's rate limit)");
+}
+
+void Sampler::sample_admitted(const SampleRequest& request, const SampleArrays& out) {
   try {
     draw(request, out);
   } catch (const Error&) {

@@ -26,14 +26,16 @@ class Sampler {
   // The buffer outlives the sampler.
   Sampler(const ReplayBuffer& buffer, uint64_t seed);
 
-  // Every row that is returned was whole, and in the window of the buffer when it was drawn. Never waits: who wants a
-  // rate limit to hold asks limiter().admit_samples() before.
+  // Every row that is returned was whole, and in the window of the buffer when it was drawn. Waits until the buffer's
+  // rate limit admits the rows, TimedOut when that takes longer than `wait`.
   // Error when the buffer holds no row (without replacement: fewer than asked for), when the rule does not fit it, or
   // when the request makes no sense; the arrays hold anything then, and the call does not count. Allocates nothing.
-  void sample(const SampleRequest& request, const SampleArrays& out);
+  void sample(const SampleRequest& request, const SampleArrays& out, const Wait& wait = {});
 
-  // Error where sample() would refuse these whatever lies in the buffer: for those who ask limiter() before.
-  void check(const SampleRequest& request, const SampleArrays& out) const;
+  // sample() in two parts, for those who number the calls of several samplers once these need wait no more: admit()
+  // checks the request and waits, sample_admitted() draws.
+  void admit(const SampleRequest& request, const SampleArrays& out, const Wait& wait = {}) const;
+  void sample_admitted(const SampleRequest& request, const SampleArrays& out);
 
   uint64_t draws() const noexcept { return draws_; }  // calls so far; with the seed, all of the state
   void restore(uint64_t draws) noexcept { draws_ = draws; }
@@ -44,6 +46,7 @@ class Sampler {
     size_t stored_bytes;
   };
 
+  void check(const SampleRequest& request, const SampleArrays& out) const;
   void draw(const SampleRequest& request, const SampleArrays& out);
   bool copy(const SampleArrays& out, size_t row, const Drawn& drawn, const Drawn& following) const;
 

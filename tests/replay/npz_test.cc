@@ -289,6 +289,72 @@ np.savez(file('large.npz'), **{**z, '__priorities__': np.array([1e300, 0.0])})
   EXPECT_EQ(back.tree()->get(1), 0u);
 }
 
+// At any moment of an import: an Error that says so, and never a row of zeros.
+TEST(Npz, AFileThatIsTruncatedWhileItIsReadIsAnError) {
+  const test::TemporaryFolder folder;
+  const std::filesystem::path path = folder.path() / "a.npz";
+  const Schema schema({{.name = "x", .dtype = DType::kU64, .shape = {64}}});
+  constexpr uint64_t kRows = 10'000;
+  auto buffer = ReplayBuffer::create(schema, test::options_for(kRows));
+  const std::vector<uint64_t> ones(kRows * 64, 1);
+  const std::byte* const column = reinterpret_cast<const std::byte*>(ones.data());
+  buffer.add({&column, 1}, kRows);
+  int refused = 0;
+  for (int i = 0; i < 40; ++i) {
+    export_npz(buffer, path);
+    auto back = ReplayBuffer::create(schema, test::options_for(kRows));
+    std::string message;
+    std::thread import([&] { message = test::message_of([&] { import_npz(back, path); }); });
+    std::this_thread::sleep_for(std::chrono::microseconds(200 * i));
+    std::filesystem::resize_file(path, static_cast<uintmax_t>(i) * 100'003);
+    import.join();
+    if (message != "no error") {
+      ++refused;  // a file that is short from the beginning is no archive
+      EXPECT_TRUE(has(message, "was truncated while in use") || has(message, "expected")) << message;
+    }
+    std::vector<uint64_t> row(64);
+    std::byte* const out = reinterpret_cast<std::byte*>(row.data());
+    for (uint64_t id = 0; id < back.size(); ++id) {
+      ASSERT_TRUE(back.read(id, {&out, 1}));
+      ASSERT_EQ(row, std::vector<uint64_t>(64, 1)) << "row " << id << " of " << back.size() << ": " << message;
+    }
+  }
+  EXPECT_GT(refused, 0);
+}
+
+// NumPy takes the last of two members with one name, other programs the first.
+TEST(Npz, AnArrayThatIsThereTwiceOrIdsThatAreNoneAreRefused) {
+  if (!numpy_is_there()) GTEST_SKIP() << "there is no NumPy";
+  const test::TemporaryFolder folder;
+  ASSERT_EQ(run_python(folder, R"(
+import io, warnings, zipfile
+warnings.simplefilter('ignore')
+def npz(name, *arrays):
+  with zipfile.ZipFile(file(name), 'w') as archive:
+    for member, array in arrays:
+      data = io.BytesIO()
+      np.save(data, array)
+      archive.writestr(member + '.npy', data.getvalue())
+x = np.arange(3, dtype=np.uint64)
+npz('twice.npz', ('x', x), ('x', x + 1))
+npz('ids_twice.npz', ('x', x), ('__ids__', x), ('__ids__', x))
+npz('float_ids.npz', ('x', x), ('__ids__', x.astype(np.float64)))
+npz('few_ids.npz', ('x', x), ('__ids__', x[:2]))
+npz('good.npz', ('x', x), ('__ids__', x))
+)"),
+            0);
+  auto buffer = ReplayBuffer::create(Schema({{.name = "x", .dtype = DType::kU64}}), test::options_for(8));
+  const auto message = [&](const char* name) {
+    return test::message_of([&] { import_npz(buffer, folder.path() / name); });
+  };
+  EXPECT_TRUE(has(message("twice.npz"), "array 'x': expected once in the file, found twice")) << message("twice.npz");
+  EXPECT_TRUE(has(message("ids_twice.npz"), "array '__ids__': expected once in the file, found twice"));
+  EXPECT_TRUE(has(message("float_ids.npz"), "array '__ids__': expected uint64 or int64 () a row, found float64"));
+  EXPECT_TRUE(has(message("few_ids.npz"), "array '__ids__': expected 3 rows as in 'x', found 2"));
+  EXPECT_EQ(buffer.size(), 0u);
+  EXPECT_EQ(message("good.npz"), "no error");
+}
+
 TEST(Npz, NamesOfSpecialArraysAreNoColumns) {
   const test::TemporaryFolder folder;
   auto buffer = ReplayBuffer::create(Schema({{"__ids__", DType::kF32, {}, Encoding::kRaw, 0}}), test::options_for(1));

@@ -200,5 +200,43 @@ TEST(RateLimiter, RefusesLimitsThatMakeNoSense) {
             "[replay] rate limit: minimum: expected 1 to the capacity of 100 rows, found 101");
 }
 
+// A damaged counter made those who gave no timeout wait for ever.
+TEST(RateLimiter, CountersThatCannotBeAreAnError) {
+  const test::Watchdog watchdog("the rate limiter");
+  struct Case {
+    uint64_t inserts, samples;
+    bool adds;  // who would wait
+  };
+  const Case cases[] = {{uint64_t{1} << 60, 7, true},
+                        {UINT64_MAX, 0, true},
+                        {(uint64_t{1} << 32) + 1000, 0, true},
+                        {5, uint64_t{1} << 60, false},
+                        {0, UINT64_MAX, false}};
+  for (const Case& c : cases) {
+    Limited damaged({.samples_per_insert = 2, .minimum = 1, .slack = 10});
+    damaged.counters->published.value = 5;
+    damaged.counters->inserts.value = c.inserts;
+    damaged.counters->samples.value = c.samples;
+    for (const double timeout : {-1.0, 0.0, 100.0}) {
+      const std::string message =
+          test::message_of([&] { c.adds ? damaged.add(1, timeout) : damaged.sample(1, timeout); });
+      EXPECT_NE(message.find("expected counters that belong together, found"), std::string::npos) << message;
+    }
+  }
+}
+
+TEST(RateLimiter, TheLargestCallIsNoDamage) {
+  Limited limited({.samples_per_insert = 2, .minimum = 1, .slack = 10});
+  limited.counters->published.value = 1;
+  EXPECT_TRUE(limited.add(RateLimiter::kMaxRows));
+  EXPECT_FALSE(limited.add(1));
+  EXPECT_TRUE(limited.sample(RateLimiter::kMaxRows));
+  EXPECT_TRUE(limited.sample(RateLimiter::kMaxRows));
+  EXPECT_TRUE(limited.sample(RateLimiter::kMaxRows));
+  EXPECT_FALSE(limited.sample(1));
+  EXPECT_NE(test::message_of([&] { limited.add(RateLimiter::kMaxRows + 1); }).find("at most 4294967296 rows"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace quern::replay
