@@ -214,13 +214,23 @@ Memory::Memory(Memory&& other) noexcept
       private_(std::move(other.private_)),
       data_(std::exchange(other.data_, nullptr)),
       mapped_(other.mapped_),
+      device_(other.device_),
+      inode_(other.inode_),
       guard_(std::move(other.guard_)) {}
 
 Memory::~Memory() {
   guard_ = MappingGuard();
   if (data_ != nullptr && private_.empty()) munmap(data_, mapped_);
-  if (descriptor_ >= 0) ::close(descriptor_);
+  close_descriptor();
   if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+// A child that has closed what it inherited may have opened another file under that number, which is not ours to close.
+void Memory::close_descriptor() noexcept {
+  struct stat status = {};
+  const bool is_open = descriptor_ >= 0 && fstat(descriptor_, &status) == 0;
+  const bool is_known = data_ == nullptr || (status.st_dev == device_ && status.st_ino == inode_);
+  if (is_open && is_known) ::close(descriptor_);
 }
 
 void Memory::map_private(uint64_t bytes) {
@@ -259,6 +269,10 @@ void Memory::map_file() {
   if (found == MAP_FAILED) no_room(place_, file_bytes_, reason(errno));
   data_ = static_cast<std::byte*>(found);
   mapped_ = file_bytes_;
+  struct stat status = {};
+  if (fstat(descriptor_, &status) != 0) throw Error("{}: cannot read: {}", place_.text(), reason(errno));
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
   guard_ = MappingGuard(data_, mapped_);
 }
 

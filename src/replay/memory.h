@@ -1,6 +1,8 @@
 // One piece of memory: private, shared under a name, or a mapped file.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -80,6 +82,7 @@ class Memory {
   [[noreturn]] void lost() const;
   void map_file();
   void prefault() const;
+  void close_descriptor() noexcept;
 
   Place place_;
   std::string temporary_;  // the name it has until publish() where the file system knows no files without one
@@ -88,6 +91,8 @@ class Memory {
   AlignedBuffer<std::byte> private_;  // empty for what is mapped
   std::byte* data_ = nullptr;
   uint64_t mapped_ = 0;
+  dev_t device_ = 0;  // of the file that is mapped, with inode_
+  ino_t inode_ = 0;
   MappingGuard guard_;  // of data_, unless it is private; gone before that is unmapped
 };
 
