@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "numbers.h"
+#include "texts.h"
 #include "train/config_fields.h"
 
 namespace quern::python {
@@ -33,15 +34,6 @@ struct Getter {
   py::object operator()(const train::ListField& field) const { return py::cast(field.of(config)); }
 };
 
-// A path is its text.
-std::string text_of(py::handle object) {
-  const auto path = py::reinterpret_steal<py::object>(PyOS_FSPath(object.ptr()));
-  if (!path) throw py::error_already_set();
-  return path.cast<std::string>();
-}
-
-bool is_text(py::handle object) { return py::isinstance<py::str>(object) || py::hasattr(object, "__fspath__"); }
-
 // A whole number beyond what TOML has travels as its digits, as it does in a file (train/config_fields.h).
 train::SettingValue number_of(py::handle object, const std::string& what) {
   const auto number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
@@ -61,11 +53,16 @@ train::SettingValue number_of(py::handle object, const std::string& what) {
 
 train::SettingValue value_of(py::handle object, std::string_view place, const std::string& path) {
   if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
-  if (is_text(object)) return text_of(object);
-  if (is_real(object)) return number_of(object, fmt::format("[config] {}: {}", place, path));
+  const std::string what = fmt::format("[config] {}: {}", place, path);
+  if (py::isinstance<py::str>(object)) return text_from(object, what);
+  if (is_path(object)) return path_from(object, what).string();
+  if (is_real(object)) return number_of(object, what);
   if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
     std::vector<std::string> items;
-    for (const py::handle item : object) items.push_back(text_of(item));
+    for (const py::handle item : object) {
+      if (!is_path(item)) throw Error("{}: expected a list of texts, found {} in it", what, type_name(item));
+      items.push_back(py::isinstance<py::str>(item) ? text_from(item, what) : path_from(item, what).string());
+    }
     return items;
   }
   throw Error("[config] {}: {}: expected a number, a text, True, False or a list, found {}", place, in_quotes(path),
@@ -73,7 +70,7 @@ train::SettingValue value_of(py::handle object, std::string_view place, const st
 }
 
 std::string key_of(py::handle key, std::string_view place) {
-  if (py::isinstance<py::str>(key)) return key.cast<std::string>();
+  if (py::isinstance<py::str>(key)) return text_from(key, fmt::format("[config] {}", place));
   throw Error("[config] {}: expected names of settings, found {}", place, shown(key));
 }
 
@@ -81,8 +78,8 @@ void apply_table(train::RunConfig& config, const py::dict& settings, std::string
                  const std::string& prefix) {
   for (const auto& [key, value] : settings) {
     const std::string path = prefix + key_of(key, place);
-    if (py::isinstance<py::dict>(value) && prefix.empty()) {
-      apply_table(config, value.cast<py::dict>(), place, path + ".");
+    if (is_mapping(value) && prefix.empty()) {
+      apply_table(config, dict_from(value, place), place, path + ".");
     } else {
       train::apply_value(config, path, value_of(value, place, path), place);
     }
@@ -108,7 +105,7 @@ void apply_dict(train::RunConfig& config, const py::dict& settings, std::string_
 
 void bind_config(py::module_& module) {
   module.def(
-      "preset", [](const std::string& name) { return to_dict(train::preset(name)); }, kPresetDoc, py::arg("name"));
+      "preset", [](const Text& name) { return to_dict(train::preset(name.value)); }, kPresetDoc, py::arg("name"));
 }
 
 }  // namespace quern::python

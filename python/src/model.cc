@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
-#include <pybind11/stl/filesystem.h>
 
 #include <memory>
 #include <string>
@@ -16,6 +15,7 @@
 #include "generate/utf8_stream.h"
 #include "model_docs.h"
 #include "text_stream.h"
+#include "texts.h"
 #include "train/evaluate.h"
 #include "train/evaluation_text.h"
 #include "train/run.h"
@@ -42,7 +42,8 @@ std::shared_ptr<TrainedModel> load(const std::filesystem::path& run) {
   return trained;
 }
 
-py::array_t<int32_t> encode(const TrainedModel& trained, const std::string& text) {
+py::array_t<int32_t> encode(const TrainedModel& trained, const Text& given) {
+  const std::string& text = given.value;
   std::vector<int32_t> ids;
   {
     const py::gil_scoped_release unlocked;
@@ -85,9 +86,14 @@ train::Evaluation evaluate_text(const TrainedModel& trained, const std::vector<s
   return train::evaluate(*trained.model, windows, threads, trained.tokenizer.get());
 }
 
+std::vector<std::filesystem::path> paths_from(const py::args& given) {
+  std::vector<std::filesystem::path> paths;
+  for (const py::handle path : given) paths.push_back(path_from(path, "[data] path"));
+  return paths;
+}
+
 py::dict evaluate(const TrainedModel& trained, const py::args& paths, const py::object& threads) {
-  const train::Evaluation result =
-      evaluate_text(trained, paths.cast<std::vector<std::filesystem::path>>(), threads_from(threads));
+  const train::Evaluation result = evaluate_text(trained, paths_from(paths), threads_from(threads));
   py::dict dict;
   dict["loss"] = result.loss;
   dict["perplexity"] = result.perplexity();

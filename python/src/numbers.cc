@@ -186,6 +186,8 @@ std::string shown(const py::handle& object) {
     text = py::repr(object).cast<std::string>();
   } catch (const py::error_already_set&) {  // an int of thousands of digits
     return "an object of type " + type_name(object);
+  } catch (const py::cast_error&) {  // a __repr__ that is no text
+    return "an object of type " + type_name(object);
   }
   const bool plain = text.size() <= kLongest && text.find('\n') == std::string::npos;
   return plain ? text : in_quotes(text, kLongest);

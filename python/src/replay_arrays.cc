@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "numbers.h"
 #include "replay_docs.h"
+#include "texts.h"
 
 namespace quern::python {
 namespace {
@@ -65,7 +66,7 @@ std::vector<size_t> shape_from(const py::handle& object, std::string_view column
 
 // Whatever NumPy takes for a dtype, but None, which it takes for float64.
 replay::DType dtype_from(const py::handle& object, std::string_view column) {
-  std::string name = py::str(object).cast<std::string>();
+  std::string name = text_from(py::str(object), fmt::format("[replay] column {}: dtype", in_quotes(column)));
   try {
     if (!object.is_none()) {
       name = py::dtype::from_args(py::reinterpret_borrow<py::object>(object)).attr("name").cast<std::string>();
@@ -114,7 +115,7 @@ Schema schema_from(const py::dict& columns) {
     if (!py::isinstance<py::str>(name)) {
       throw Error("[replay] expected names of columns, found {}", shown(name));
     }
-    found.push_back(column_from(name.cast<std::string>(), object));
+    found.push_back(column_from(text_from(name, "[replay] columns"), object));
   }
   return Schema(std::move(found));
 }
@@ -143,7 +144,7 @@ void ColumnTypes::check_names(const py::dict& arrays, Given given, std::string_v
   }
   if (known == arrays.size()) return;
   for (const auto& [name, array] : arrays) {
-    const std::string text = py::str(name).cast<std::string>();
+    const std::string text = text_from(py::str(name), fmt::format("[replay] {}: columns", place));
     bool is_one = false;
     for (const Column& column : columns_) is_one = is_one || column.name == text;
     if (is_one) continue;
@@ -251,10 +252,9 @@ py::dict ColumnTypes::to_dict() const {
 
 void bind_column(py::module_& module) {
   py::class_<Column>(module, "Column", kColumnDoc)
-      .def(py::init([](const py::object& dtype, const py::object& shape, const std::string& encoding,
-                       const py::object& most) {
+      .def(py::init([](const py::object& dtype, const py::object& shape, const Text& encoding, const py::object& most) {
              Column column = column_from("", py::make_tuple(dtype, shape));
-             column.encoding = replay::encoding_named(encoding);
+             column.encoding = replay::encoding_named(encoding.value);
              column.most = whole_from(most, "[replay] column: most");
              return column;
            }),

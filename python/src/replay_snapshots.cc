@@ -1,7 +1,6 @@
 // ReplayBuffer.save(), load() and their like: a buffer as a file.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
-#include <pybind11/stl/filesystem.h>
 
 #include <filesystem>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "replay/snapshot.h"
 #include "replay_buffer.h"
 #include "replay_docs.h"
+#include "texts.h"
 
 namespace quern::python {
 namespace {

@@ -11,6 +11,7 @@
 #include "generate/utf8_stream.h"
 #include "model_docs.h"
 #include "numbers.h"
+#include "texts.h"
 
 namespace quern::python {
 namespace {
@@ -19,10 +20,10 @@ using train::TrainedModel;
 
 // How a text is to be written, as the caller says it.
 struct Request {
-  Request(std::optional<std::string> its_prompt, const py::object& tokens, const py::object& temperature,
+  Request(const std::optional<Text>& its_prompt, const py::object& tokens, const py::object& temperature,
           const py::object& top_k, const py::object& top_p, const py::object& seed, bool ignore_end,
           const py::object& its_threads)
-      : prompt(std::move(its_prompt)), threads(threads_from(its_threads)) {
+      : prompt(its_prompt ? std::optional(its_prompt->value) : std::nullopt), threads(threads_from(its_threads)) {
     const int64_t count = signed_from(tokens, "[generate] tokens");
     if (count < 0) throw Error("[generate] tokens: expected 0 or more, found {}", count);
     options = {.max_tokens = static_cast<size_t>(count),
@@ -78,19 +79,19 @@ class TextStream {
   std::atomic_flag busy_;
 };
 
-std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, std::optional<std::string> prompt,
+std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, const std::optional<Text>& prompt,
                                    const py::object& tokens, const py::object& temperature, const py::object& top_k,
                                    const py::object& top_p, const py::object& seed, bool ignore_end,
                                    const py::object& threads) {
-  const Request request(std::move(prompt), tokens, temperature, top_k, top_p, seed, ignore_end, threads);
+  const Request request(prompt, tokens, temperature, top_k, top_p, seed, ignore_end, threads);
   const py::gil_scoped_release unlocked;
   return std::make_unique<TextStream>(std::move(trained), request);
 }
 
-std::string generate(std::shared_ptr<TrainedModel> trained, std::optional<std::string> prompt, const py::object& tokens,
+std::string generate(std::shared_ptr<TrainedModel> trained, const std::optional<Text>& prompt, const py::object& tokens,
                      const py::object& temperature, const py::object& top_k, const py::object& top_p,
                      const py::object& seed, bool ignore_end, const py::object& threads) {
-  const Request request(std::move(prompt), tokens, temperature, top_k, top_p, seed, ignore_end, threads);
+  const Request request(prompt, tokens, temperature, top_k, top_p, seed, ignore_end, threads);
   const py::gil_scoped_release unlocked;
   TextStream pieces(std::move(trained), request);
   std::string text;

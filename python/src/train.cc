@@ -1,7 +1,6 @@
 // quern.train(): a run from its first step to its last, or on from where it stopped.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
-#include <pybind11/stl/filesystem.h>
 
 #include <filesystem>
 #include <optional>
@@ -14,6 +13,7 @@
 #include "core/error.h"
 #include "report/run_files.h"
 #include "step_callback.h"
+#include "texts.h"
 #include "train/load.h"
 #include "train/run.h"
 #include "train_docs.h"
@@ -27,9 +27,8 @@ using train::RunConfig;
 struct Request {
   py::object data;
   std::filesystem::path out;
-  std::optional<std::string> preset;
-  py::object config;
-  py::dict set;
+  std::optional<Text> preset;
+  py::object config, set;
   py::object steps, threads;
   bool resume;
   py::object on_step;
@@ -49,19 +48,19 @@ void apply_argument(RunConfig& config, const char* setting, const py::object& va
 }
 
 void apply(RunConfig& config, const Request& request) {
-  if (py::isinstance<py::dict>(request.config)) {
-    apply_dict(config, request.config.cast<py::dict>(), "config");
+  if (is_mapping(request.config)) {
+    apply_dict(config, dict_from(request.config, "[config] config"), "config");
   } else if (!request.config.is_none()) {
-    train::apply_toml_file(config, request.config.cast<std::filesystem::path>());
+    train::apply_toml_file(config, path_from(request.config, "[config] config"));
   }
-  apply_dict(config, request.set, "set");
+  if (!request.set.is_none()) apply_dict(config, dict_from(request.set, "[config] set"), "set");
   apply_argument(config, "train.steps", request.steps, "steps");
   if (!request.threads.is_none()) config.train.threads = threads_from(request.threads);
   apply_argument(config, "data.paths", request.data, "data");
 }
 
 RunConfig new_config(const Request& request) {
-  RunConfig config = train::preset(request.preset.value_or("tiny"));
+  RunConfig config = train::preset(request.preset ? request.preset->value : "tiny");
   apply(config, request);
   train::settle(config);
   return config;
@@ -70,7 +69,7 @@ RunConfig new_config(const Request& request) {
 // What is given must be what the run was started with, so that the same call with resume=True goes on.
 RunConfig config_to_go_on(const Request& request) {
   const RunConfig started = train::read_config(request.out);
-  RunConfig config = request.preset ? train::preset(*request.preset) : started;
+  RunConfig config = request.preset ? train::preset(request.preset->value) : started;
   apply(config, request);
   train::settle(config);
   train::check_goes_on(started, config);
@@ -156,10 +155,10 @@ void bind_train(py::module_& module) {
   bind_config(module);
   module.def(
       "train",
-      [](py::object data, std::filesystem::path out, std::optional<std::string> preset, py::object config,
-         const std::optional<py::dict>& set, py::object steps, py::object threads, bool resume, py::object on_step) {
-        return train_run({std::move(data), std::move(out), std::move(preset), std::move(config),
-                          set.value_or(py::dict()), std::move(steps), std::move(threads), resume, std::move(on_step)});
+      [](py::object data, std::filesystem::path out, std::optional<Text> preset, py::object config, py::object set,
+         py::object steps, py::object threads, bool resume, py::object on_step) {
+        return train_run({std::move(data), std::move(out), std::move(preset), std::move(config), std::move(set),
+                          std::move(steps), std::move(threads), resume, std::move(on_step)});
       },
       kTrainDoc, py::arg("data") = py::none(), py::kw_only(), py::arg("out"), py::arg("preset") = py::none(),
       py::arg("config") = py::none(), py::arg("set") = py::none(), py::arg("steps") = py::none(),

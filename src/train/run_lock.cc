@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <ctime>
 #include <mutex>
@@ -67,8 +68,23 @@ std::string text_in(int descriptor) {
 
 bool is_lock_text(std::string_view text) { return text.empty() || text.starts_with(kMark); }
 
+// Whether one of this process's locks is on that file. Under OpenLocks::guard().
+bool is_held_here(int descriptor) {
+  struct stat wanted = {}, found = {};
+  if (fstat(descriptor, &wanted) != 0) return false;
+  const std::vector<int>& locks = OpenLocks::instance().descriptors();
+  return std::any_of(locks.begin(), locks.end(), [&](int lock) {
+    return fstat(lock, &found) == 0 && found.st_dev == wanted.st_dev && found.st_ino == wanted.st_ino;
+  });
+}
+
 // The text is missing when the other process has only just begun. Anyone may write it: no escape codes in messages.
 [[noreturn]] void refuse(const fs::path& folder, int descriptor) {
+  if (is_held_here(descriptor)) {
+    ::close(descriptor);
+    throw Error("[run] {}: this process trains in this folder already; wait until it ends or choose another folder",
+                folder.string());
+  }
   std::string holder = text_in(descriptor);
   ::close(descriptor);
   holder = holder.starts_with(kMark) ? holder.substr(kMark.size()) : "";
