@@ -8,7 +8,8 @@
 namespace quern::report {
 
 // The peak is measured before the first step, on a machine that may be doing something else at that moment; then it is
-// too low, and the share too high. A share that no program of ours can reach gives it away.
+// too low, and the share too high. So it is the best of several short looks, spread over the first seconds of steps,
+// and at least what any step has done; a share that no program of ours can reach makes it look again at once.
 class Utilisation {
  public:
   // The register tile of the matrix product runs at 97 % of the peak while its operands are in L2
@@ -20,6 +21,13 @@ class Utilisation {
   explicit Utilisation(double peak_gflops = 0, std::function<double()> measure = {})
       : peak_gflops_(peak_gflops), measure_(std::move(measure)) {}
 
+  static constexpr int kEarlyLooks = 4;
+  static constexpr double kLookInterval = 1;  // seconds of steps, so that a look costs 2 % of them
+
+  // Measures again once `elapsed` seconds of steps are kLookInterval, twice that, ... up to kEarlyLooks times. Between
+  // steps.
+  void look_after(double elapsed);
+
   // The share that `gflops` are. Between steps: measures again, a few times in the life of this, where that is more
   // than can be. None when the peak is not known: not measured, or never while the machine was free.
   std::optional<double> share(double gflops);
@@ -29,7 +37,7 @@ class Utilisation {
  private:
   double peak_gflops_;
   std::function<double()> measure_;
-  int looks_ = 0;
+  int looks_ = 0, early_looks_ = 0;
 };
 
 }  // namespace quern::report

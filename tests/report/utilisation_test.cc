@@ -33,8 +33,26 @@ TEST(Utilisation, AShareThatCannotBeIsNone) {
   });
   for (int i = 0; i < 100; ++i) EXPECT_EQ(utilisation.share(68), std::nullopt);
   EXPECT_EQ(looks, Utilisation::kMaxLooks);
-  EXPECT_EQ(utilisation.share(52), 52.0 / 65);
+  EXPECT_EQ(utilisation.share(52), 52.0 / 68) << "a step has done 68, so the peak is no less";
   EXPECT_EQ(Utilisation(60).share(68), std::nullopt);
+}
+
+// A peak that was 10 % too low made every share 10 % too high, and none of them was more than can be.
+TEST(Utilisation, ThePeakIsTheBestOfSeveralLooks) {
+  std::vector<double> looks = {95, 100, 80, 99};
+  size_t done = 0;
+  Utilisation utilisation(90, [&] { return looks.at(done++); });
+  utilisation.look_after(0.9);
+  EXPECT_EQ(utilisation.share(63), 0.7);
+  EXPECT_EQ(done, 0u);
+  utilisation.look_after(1.0);
+  utilisation.look_after(1.5);
+  EXPECT_EQ(done, 1u);
+  EXPECT_EQ(utilisation.peak_gflops(), 95);
+  for (double elapsed = 2; elapsed < 100; elapsed += 0.5) utilisation.look_after(elapsed);
+  EXPECT_EQ(done, looks.size());
+  EXPECT_EQ(utilisation.peak_gflops(), 100);
+  EXPECT_EQ(utilisation.share(63), 0.63);
 }
 
 TEST(Utilisation, WithoutAPeakThereIsNone) {
