@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "core/error.h"
+#include "report/numbers.h"
 #include "train/evaluate.h"
 #include "train/evaluation_text.h"
 #include "train/load.h"
@@ -43,8 +44,8 @@ void print(const train::Evaluation& result, uint64_t step, bool json) {
     fmt::print("{}\n", object.dump(2));
     return;
   }
-  fmt::print("step           {}\ntokens         {}\nloss           {:.4f}\nperplexity     {:.3f}\n", step,
-             result.tokens, result.loss, result.perplexity());
+  fmt::print("step           {}\ntokens         {}\nloss           {}\nperplexity     {}\n", step, result.tokens,
+             report::loss_text(result.loss), report::bounded(result.perplexity(), 3, 1e9));
   if (bits) fmt::print("bits per byte  {:.4f}\n", *bits);
 }
 

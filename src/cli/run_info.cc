@@ -8,6 +8,7 @@
 #include "cli/machine_json.h"
 #include "cli/warnings.h"
 #include "core/error.h"
+#include "report/numbers.h"
 #include "train/load.h"
 #include "train/run.h"
 
@@ -23,7 +24,7 @@ uint64_t count_values(const safetensors::File& file) {
 }
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-std::string or_none(const std::optional<double>& value) { return value ? fmt::format("{:.4f}", *value) : "none"; }
+std::string or_none(const std::optional<double>& value) { return value ? report::loss_text(*value) : "none"; }
 
 Json describe(const std::string& folder, const train::RunConfig& config, const checkpoint::Checkpoint& newest) {
   const checkpoint::State& state = newest.state();

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "core/text.h"
 #include "report/duration.h"
+#include "report/numbers.h"
 #include "report/plan_text.h"
 
 namespace quern::report {
@@ -51,6 +52,7 @@ void Console::on_start(const train::RunStart& start) {
 
 // Empty without a peak. A share that cannot be is not shown: the peak is not known then.
 std::string Console::mfu_text(double tokens_per_s) {
+  utilisation_.look_after(elapsed_);
   const std::optional<double> share = utilisation_.share(tokens_per_s * start_.flops_per_token * 1e-9);
   limiter_.set_peak(utilisation_.peak_gflops());
   if (share) return fmt::format("  MFU {:.0f} %", 100 * *share);
@@ -99,7 +101,7 @@ void Console::on_incident(const train::IncidentReport& report) {
 
 void Console::on_validation(uint64_t step, double loss) {
   validation_loss_ = loss;
-  if (!options_.terminal) out_.print("step {}/{}  validation {:.4f}\n", step, start_.steps, loss);
+  if (!options_.terminal) out_.print("step {}/{}  validation {}\n", step, start_.steps, loss_text(loss));
 }
 
 void Console::on_end(const train::RunEnd& end) {

@@ -7,6 +7,7 @@
 
 #include "core/byte_size.h"
 #include "report/duration.h"
+#include "report/numbers.h"
 
 namespace quern::report {
 namespace {
@@ -42,6 +43,8 @@ void add_step(RunSummary& summary, const LoggedStep& step) {
   summary.skipped += step.skipped ? 1 : 0;
 }
 
+std::string speed_text(double tokens_per_s) { return bounded(tokens_per_s, 0, 1e12); }
+
 std::string row(std::string_view name, std::string_view value) { return fmt::format("{:<13}{}\n", name, value); }
 
 std::string model_text(const train::RunConfig& config, std::optional<uint64_t> parameters) {
@@ -54,15 +57,16 @@ std::string model_text(const train::RunConfig& config, std::optional<uint64_t> p
 std::string time_text(const RunSummary& summary) {
   if (!summary.speed) return "not known";
   const Speed& speed = *summary.speed;
-  return fmt::format("{} of steps; {:.0f} tokens/s ({:.0f} to {:.0f})", duration(summary.seconds), speed.median,
-                     speed.slowest, speed.fastest);
+  return fmt::format("{} of steps; {} tokens/s ({} to {})", duration(summary.seconds), speed_text(speed.median),
+                     speed_text(speed.slowest), speed_text(speed.fastest));
 }
 
 std::string validation_text(const RunSummary& summary) {
   if (!summary.validation) return "not measured";
-  std::string text = fmt::format("{:.4f} at step {}", summary.validation->loss, summary.validation->step);
+  std::string text = fmt::format("{} at step {}", loss_text(summary.validation->loss), summary.validation->step);
   if (!summary.best_validation) return text;
-  return text + fmt::format(", best {:.4f} at step {}", summary.best_validation->loss, summary.best_validation->step);
+  const StepLoss& best = *summary.best_validation;
+  return text + fmt::format(", best {} at step {}", loss_text(best.loss), best.step);
 }
 
 // What the process occupies beside what the run has allocated is the program and its data.
@@ -135,7 +139,7 @@ std::string to_text(const RunSummary& summary, const train::RunConfig& config, s
   std::string text = row("model", model_text(config, parameters));
   text += row("steps", fmt::format("{} of {}, {} tokens", summary.step, summary.steps, summary.tokens));
   text += row("time", time_text(summary));
-  text += row("loss", summary.loss ? fmt::format("{:.4f} at step {}", summary.loss->loss, summary.loss->step)
+  text += row("loss", summary.loss ? fmt::format("{} at step {}", loss_text(summary.loss->loss), summary.loss->step)
                                    : "nothing logged yet");
   text += row("validation", validation_text(summary));
   text += summary.memory ? memory_text(*summary.memory) : row("memory", "not known");

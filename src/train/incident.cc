@@ -93,6 +93,18 @@ class Fields {
   std::string file_;
 };
 
+// Sequences are counted within the step, whose number the run's config gives.
+void check_sequences(const Incident& incident, const RunConfig& config, const fs::path& path) {
+  const uint64_t sequences = config.train.batch * config.train.accumulation;
+  const auto check = [&](std::string_view field, uint64_t found) {
+    if (found < sequences) return;
+    throw Error("[incident] {}: {}: expected a sequence below {}, found {}", path.native(), field, sequences, found);
+  };
+  check("worst_sequence", incident.worst_sequence);
+  if (incident.findings.weight) check("weight.sequence", incident.findings.weight->sequence);
+  if (incident.findings.pass) check("first_bad.sequence", incident.findings.pass->sequence);
+}
+
 Incident parse_incident(const std::string& text, const fs::path& path, const checkpoint::State& state) {
   const Json json = parse_json<Json>(text);
   const Fields fields(json, path.native());
@@ -132,6 +144,7 @@ std::vector<int32_t> read_tokens(const fs::path& path, const safetensors::File& 
   }
   std::vector<int32_t> tokens(shape[0] * shape[1]);
   std::memcpy(tokens.data(), tensor->bytes.data(), tensor->bytes.size());
+  file.check_intact();
   for (const int32_t token : tokens) {
     const bool ignored = name == "targets" && token == kernels::kIgnoreTarget;
     if (ignored || (token >= 0 && static_cast<uint32_t>(token) < vocabulary)) continue;
@@ -146,6 +159,11 @@ uint32_t vocabulary_of(const fs::path& path, const safetensors::File& model) {
     throw Error("[incident] {}: expected a matrix wte.weight, found none", (path / "model.safetensors").native());
   }
   return static_cast<uint32_t>(table->shape[0]);
+}
+
+// In bounded width: a file can say 1e308, which has 309 digits.
+std::string deviations_text(double z) {
+  return std::abs(z) < 1e6 ? fmt::format("{:.1f}", z) : fmt::format("{:.4g}", z);
 }
 
 std::string describe(const BadPlace& place, uint64_t sequences, uint64_t at_once) {
@@ -183,9 +201,9 @@ std::string describe(const Incident& incident, uint64_t sequences, uint64_t at_o
   } else if (incident.trouble == Trouble::kGradient) {
     text += fmt::format("the gradient's norm is {}", std::isnan(incident.gradient_norm) ? "NaN" : "infinite");
   } else {
-    text +=
-        fmt::format("the loss is {:.4g}, {:.1f} deviations above those before, highest in sequence {} of {} ({:.4g})",
-                    incident.loss, incident.spike_z, incident.worst_sequence + 1, sequences, incident.worst_loss);
+    text += fmt::format("the loss is {:.4g}, {} deviations above those before, highest in sequence {} of {} ({:.4g})",
+                        incident.loss, deviations_text(incident.spike_z), incident.worst_sequence + 1, sequences,
+                        incident.worst_loss);
   }
   const auto& [weight, pass] = incident.findings;
   if (weight) text += fmt::format("; {} has {} before the step", weight->tensor, kind_of(*weight));
@@ -233,6 +251,7 @@ RecordedIncident load_incident(fs::path path) {
   RunConfig config;
   apply_toml(config, checkpoint::read_text(path, state, kRunFile), (path / kRunFile).native());
   validate(config);
+  check_sequences(incident, config, path / kIncidentFile);
   checkpoint::Checkpoint found(path);
   const uint32_t vocabulary = vocabulary_of(path, found.model());
   const safetensors::File batch = checkpoint::open_tensors(path, state, kBatchFile);

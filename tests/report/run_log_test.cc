@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <sstream>
 
 #include "core/error.h"
 #include "report/metrics.h"
@@ -184,6 +185,20 @@ TEST_F(RunLogTest, SurvivesTenThousandDamagedFiles) {
     ASSERT_FALSE(table(log).empty());
   }
   EXPECT_GT(steps, 5000u);
+}
+
+// -1e308 was printed with 309 digits, and an elapsed time of 1e300 as hours that had overflowed.
+TEST_F(RunLogTest, AbsurdNumbersArePrintedInBoundedWidth) {
+  const RunLog log = read(
+      "{\"step\":1,\"loss\":-1e308,\"rate\":1,\"gradient_norm\":1,\"tokens_per_s\":1e300,\"elapsed\":1e300}\n"
+      "{\"step\":1,\"validation_loss\":1e200}\n");
+  const std::string text = table(log);
+  EXPECT_TRUE(has(text, "-1e+308 at step 1")) << text;
+  EXPECT_TRUE(has(text, "1e+300 s of steps; 1e+300 tokens/s (1e+300 to 1e+300)")) << text;
+  EXPECT_TRUE(has(text, "1e+200 at step 1, best 1e+200 at step 1")) << text;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) EXPECT_LE(line.size(), 120u) << line;
+  EXPECT_TRUE(has(table(read("{\"step\":1,\"loss\":1.25,\"elapsed\":-5,\"tokens_per_s\":10}\n")), "-5 s of steps"));
 }
 
 }  // namespace

@@ -1,0 +1,18 @@
+// Numbers for people, in bounded width: a damaged file can hold any, and -1e308 has 309 digits.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+
+namespace quern::report {
+
+// With `digits` after the point; from `large` on with four digits and an exponent.
+inline std::string bounded(double value, int digits, double large) {
+  return std::abs(value) < large ? fmt::format("{:.{}f}", value, digits) : fmt::format("{:.4g}", value);
+}
+
+inline std::string loss_text(double loss) { return bounded(loss, 4, 1e6); }
+
+}  // namespace quern::report
