@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/whole_number.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "train/run.h"
@@ -49,11 +50,13 @@ void add_flag(CLI::App& command, ConfigOptions& options, const Flag& flag) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-// 0 means every core in a file; on the command line it can only be a mistake.
+// 0 means every core in a file; on the command line it can only be a mistake. So the range is another one here.
 void check_threads(const FlagSetting& flag) {
-  if (flag.setting == "train.threads=0") {
-    throw Error("[config] {}: expected a whole number from 1 to {}, found 0", flag.place, train::kMostThreads);
-  }
+  constexpr std::string_view kSetting = "train.threads=";
+  if (!flag.setting.starts_with(kSetting)) return;
+  std::string value = flag.setting.substr(kSetting.size());
+  const std::string problem = whole_number<size_t>(1, train::kMostThreads)(value);
+  if (!problem.empty()) throw Error("[config] {}: {}", flag.place, problem);
 }
 
 }  // namespace

@@ -36,6 +36,9 @@ be shared uses fewer threads than it is given. A model with a bpe tokenizer stop
 
 int run_generate(const Options& options) {
   if (options.run.empty()) throw Error("generate: expected --run DIR, a trained run; run `quern generate --help`");
+  if (options.prompt && options.prompt->empty()) {
+    throw Error("generate: --prompt: expected a text, found an empty one; leave --prompt out to start with a new line");
+  }
   Warnings warnings;
   const train::TrainedModel trained = train::load_model(options.run, warnings);
   const data::Tokenizer& tokenizer = trained.needed_tokenizer();

@@ -114,8 +114,11 @@ void apply_toml(RunConfig& config, std::string_view text, std::string_view file)
 // The same for a file of at most 1 MB.
 void apply_toml_file(RunConfig& config, const std::filesystem::path& path);
 
+// Whether a TOML file of at most 1 MB sets `field`, as "train.seed". Error for what is not TOML.
+bool sets_field(const std::filesystem::path& path, std::string_view field);
+
 // One "table.name=value", as after --set. Text needs no quotation marks; a list is ["a", "b"] or a single item. `place`
-// is for messages; empty: --set.
+// is for messages and empty for --set; else the value is that of an option, whose whole numbers are decimal digits.
 void apply_setting(RunConfig& config, std::string_view setting, std::string_view place = {});
 
 // The same for a value that is no text, as other languages have them; `path` is "table.name". A text alone may stand

@@ -31,9 +31,16 @@ struct Source {
   }
 };
 
+// With its point, so that it reads as a real number: 1.0 where a whole number belongs is not "found 1".
+std::string real_text(double value) {
+  std::string text = fmt::format("{}", value);
+  if (text.find_first_of(".en") == std::string::npos) text += ".0";
+  return text;
+}
+
 std::string found_text(const toml::node& node) {
   if (const auto* value = node.as_integer()) return std::to_string(value->get());
-  if (const auto* value = node.as_floating_point()) return fmt::format("{}", value->get());
+  if (const auto* value = node.as_floating_point()) return real_text(value->get());
   if (const auto* value = node.as_boolean()) return value->get() ? "true" : "false";
   if (const auto* value = node.as_string()) return in_quotes(value->get());
   if (node.is_array()) return "a list";
@@ -225,11 +232,7 @@ struct Printer {
     const uint64_t value = field.of(config);
     return value > kLargestInteger ? escape(std::to_string(value)) : std::to_string(value);
   }
-  std::string operator()(const RealField& field) const {
-    std::string text = fmt::format("{}", field.of(config));
-    if (text.find_first_of(".en") == std::string::npos) text += ".0";
-    return text;
-  }
+  std::string operator()(const RealField& field) const { return real_text(field.of(config)); }
   std::string operator()(const FlagField& field) const { return field.of(config) ? "true" : "false"; }
   std::string operator()(const ChoiceField& field) const { return escape(field.names[field.get(config)]); }
   std::string operator()(const TextField& field) const { return escape(field.get(config)); }
@@ -251,6 +254,14 @@ toml::array as_node(const std::vector<std::string>& items) {
   return array;
 }
 
+// A whole number as every other option of the program reads it: TOML alone would take 0x10 for 16 and 1_000 for 1000,
+// and refuse 010. Error for what is not digits, but for what TOML refuses with a better message: a negative number.
+std::string decimal_digits(std::string_view value) {
+  if (value.starts_with('-')) return std::string(value);
+  if (value.empty() || value.find_first_not_of("0123456789") != std::string_view::npos) throw Error("no digits");
+  return std::string(value.substr(std::min(value.find_first_not_of('0'), value.size() - 1)));
+}
+
 // What stands after = in --set, as TOML: texts and lists of one may come without their marks.
 std::string as_toml_value(const Field& field, std::string_view value) {
   const bool text = std::holds_alternative<ChoiceField>(field.kind) || std::holds_alternative<TextField>(field.kind);
@@ -265,9 +276,10 @@ std::string as_toml_value(const Field& field, std::string_view value) {
 
 // A value that is no TOML at all, such as a word where a number belongs, is of the wrong kind and not of the wrong
 // form: people who write --steps x do not know that TOML is in the play.
-toml::table parse_value(const Field& field, std::string_view value, std::string_view place) {
+toml::table parse_value(const Field& field, std::string_view value, std::string_view place, bool is_option) {
   try {
-    return parse_toml("value = " + as_toml_value(field, value), {place, false});
+    const bool plain = is_option && std::holds_alternative<WholeField>(field.kind);
+    return parse_toml("value = " + as_toml_value(field, plain ? decimal_digits(value) : value), {place, false});
   } catch (const Error&) {
     throw Error("[config] {}: {}: expected {}, found {}", place, field.path(), expected_text(field), in_quotes(value));
   }
@@ -298,13 +310,18 @@ void apply_toml_file(RunConfig& config, const std::filesystem::path& path) {
   apply_toml(config, read_file(path, kMaxBytes), path.native());
 }
 
+bool sets_field(const std::filesystem::path& path, std::string_view field) {
+  const std::string text = read_file(path, kMaxBytes);
+  return static_cast<bool>(parse_toml(text, {path.native(), true}).at_path(field));
+}
+
 void apply_setting(RunConfig& config, std::string_view setting, std::string_view place) {
   const std::string shown = place.empty() ? "--set " + in_quotes(setting) : std::string(place);
   const size_t equals = setting.find('=');
   if (equals == std::string_view::npos) throw Error("[config] {}: expected table.name=value, found no =", shown);
   const Field& field = field_at(setting.substr(0, equals), shown);
   const std::string_view value = setting.substr(equals + 1);
-  const toml::table parsed = parse_value(field, value, shown);
+  const toml::table parsed = parse_value(field, value, shown, !place.empty());
   if (parsed.size() != 1) throw Error("[config] {}: expected one value, found more", shown);
   set_field(config, field, *parsed.get("value"), {shown, false});
 }

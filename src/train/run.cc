@@ -327,7 +327,9 @@ class Session {
     if (!validation_ || !wanted) return std::nullopt;
     const Timed timed(kValidation);
     const double loss = trainer_.evaluate(*validation_);
-    if (!state_.best_validation_loss || loss < *state_.best_validation_loss) {
+    // A loss that is not finite is saved as none, so it must not count as the best in memory either.
+    const bool best = !state_.best_validation_loss || loss < *state_.best_validation_loss;
+    if (best && std::isfinite(loss)) {
       state_.best_validation_loss = loss;
       state_.best_step = trainer_.steps_done();
     }
@@ -394,11 +396,20 @@ class Session {
   std::optional<uint64_t> saved_step_;  // of the newest checkpoint
 };
 
+// Error when the name is that of a file, or of something else that cannot hold a run.
+void expect_folder(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status) || fs::is_directory(status)) return;
+  throw Error("[run] {}: expected the folder of a run, found a file; choose another name", path.string());
+}
+
 // What a start that was killed before it wrote the config leaves: no more than this, beside the lock.
 bool is_left_by_start(const std::string& name) { return name == kTokenizerFile || is_temporary_name(name); }
 
 // Error unless a run can be started in `folder` without touching what others put there.
 void check_free(const fs::path& folder) {
+  expect_folder(folder);
   if (fs::exists(folder / kConfigFile)) {
     throw Error("[run] {}: holds a run already; go on with it (--resume) or choose another folder", folder.string());
   }
@@ -417,6 +428,18 @@ void check_free(const fs::path& folder) {
   }
 }
 
+// Error unless the folder has a checkpoint or the config.toml that a start writes: every setting, with the seed that a
+// run must not lose. A config.toml of another program, or an empty one, would be taken for a run with the defaults.
+void check_started(const fs::path& folder) {
+  if (!checkpoint::list_steps(folder / kCheckpointFolder).empty()) return;
+  const fs::path config = folder / kConfigFile;
+  if (sets_field(config, "train.seed")) return;
+  throw Error(
+      "[run] {}: expected a run with a checkpoint or with train.seed in its {}, found neither; start a new run "
+      "with --config",
+      folder.string(), kConfigFile);
+}
+
 }  // namespace
 
 std::vector<checkpoint::TensorRef> tensor_refs(const ParameterLayout& layout, std::span<float> values) {
@@ -428,6 +451,7 @@ std::vector<checkpoint::TensorRef> tensor_refs(const ParameterLayout& layout, st
 }
 
 RunConfig read_config(const fs::path& folder) {
+  expect_folder(folder);
   if (!fs::exists(folder / kConfigFile)) {
     throw Error("[run] {}: expected a run with a {}, found none", folder.string(), kConfigFile);
   }
@@ -454,6 +478,7 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
 RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& observer,
                      const std::atomic<bool>& stop) try {
   validate(config);
+  check_started(folder);
   const RunLock lock(folder, observer);
   Session session(config, folder, folder / kTokenizerFile, observer, stop);
   if (!session.load(observer)) session.initialise();

@@ -18,6 +18,21 @@ class WholeNumbers(ProgramTest):
         self.fails("tokenize", "--vocabulary=-18446744073709551316", "--text", "a", says=["--vocabulary", "from 257 to 65536"])
         self.fails("bench", "train", "--steps=-1", says=["--steps", "found '-1'"])
 
+    def test_options_of_train_are_read_like_others(self):
+        """--seed 0x10 was 16 and 010 an error, the other way round than in `generate`; 1.0 was "found 1"."""
+        for value in ("0x10", "1_000", "1.0", "1e3", "+5", " 5", "0b1"):
+            self.fails("train", "--print-config", "--seed", value,
+                       says=["train.seed: expected a whole number from 0 to 18446744073709551615", f"found '{value}'"])
+        for value in ("010", "10", "00018446744073709551615"):
+            printed = self.works("train", "--print-config", "--seed", value)
+            expected = str(int(value)) if int(value) < 2**63 else f'"{int(value)}"'
+            self.assertIn(f"\nseed = {expected}\n", printed)
+        self.write("real.toml", "[train]\nsteps = 1.0\n")
+        self.fails("train", "--print-config", "--config", self.path("real.toml"), says=["train.steps", "found 1.0"])
+        for value in ("0", "65", "x", "1.0", "-1"):
+            self.fails("train", "--print-config", f"--threads={value}",
+                       says=["--threads", f"expected a whole number from 1 to 64, found '{value}'"])
+
     def test_zeros_in_front_mean_nothing(self):
         """010 was 8."""
         self.train("run", "--steps", "2")

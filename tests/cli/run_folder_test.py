@@ -58,6 +58,21 @@ class Ownership(program.ProgramTest):
         self.set_in_config("run", "steps", 4)
         self.fails("train", "--resume", "--run", self.path("run"), says=["metrics.jsonl", "expected a regular file"])
 
+    def test_resume_refuses_a_folder_that_no_run_started(self):
+        """An empty config.toml was taken for a run with the defaults, and emptied somebody's metrics.jsonl."""
+        self.write("run/config.toml", "")
+        self.write("run/metrics.jsonl", "years of work\n")
+        before = program.contents(self.folder / "run")
+        resume = ("train", "--resume", "--run", self.path("run"))
+        self.fails(*resume, says=["expected a run with a checkpoint or with train.seed in its config.toml"])
+        self.assertEqual(program.contents(self.folder / "run"), before)
+        self.write("run/config.toml", self.works("train", *SMALL, "--steps", "2", "--print-config"))
+        before = program.contents(self.folder / "run")
+        self.fails(*resume, says=["metrics.jsonl:1: expected a line of this run", "move the file away"])
+        self.assertEqual(program.contents(self.folder / "run"), before)
+        os.remove(self.path("run/metrics.jsonl"))
+        self.resume("run")
+
     def test_an_empty_folder_is_taken(self):
         (self.folder / "run").mkdir()
         self.train("run", "--steps", "2")
