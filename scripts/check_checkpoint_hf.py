@@ -3,7 +3,7 @@
 tokenizer.json with `tokenizers`, and that the model then has the loss that `quern eval` says.
 
 By hand; neither the build nor the tests need it:
-    cmake --build --preset release --target quern
+    cmake --build --preset release --target quern_program
     python3 -m venv venv && venv/bin/pip install torch==2.13.0 transformers safetensors tokenizers numpy
     venv/bin/python scripts/check_checkpoint_hf.py RUN_DIR [TEXT_FILE]
 
