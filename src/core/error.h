@@ -1,23 +1,32 @@
-// The one exception type of Quern.
+// Error with a formatted message: throw Error("[checkpoint] {}: expected version 3, found {}", path, version).
+//
+// The class is public (include/quern/error.h), so that what a program catches is what the library throws. Its
+// formatting constructor is defined here, because programs that use the library need not have fmt's headers.
 #pragma once
 
 #include <fmt/format.h>
+#include <quern/error.h>
 
-#include <stdexcept>
+#include <concepts>
+#include <string_view>
 #include <utility>
 
-#include "core/text.h"
+#include "core/text.h"  // in_quotes(), for names in messages
 
 namespace quern {
 
-// Bad input, file or configuration. The message is one line that starts with the place in brackets and says what was
-// expected and what was found: "[checkpoint] a.safetensors: expected version 3, found 7". Whatever it names, a terminal
-// can show it: see printable(). Bugs are asserts instead.
-class Error : public std::runtime_error {
- public:
-  template <typename... Args>
-  explicit Error(fmt::format_string<Args...> format, Args&&... args)
-      : std::runtime_error(printable(fmt::format(format, std::forward<Args>(args)...))) {}
+template <typename... Args>
+struct detail::ErrorFormat {
+  template <typename Text>
+  requires std::convertible_to<const Text&, std::string_view>
+  consteval ErrorFormat(const Text& text) : checked(text) {}  // implicit, as that of fmt::format_string
+
+  fmt::format_string<Args...> checked;
 };
+
+template <typename First, typename... Rest>
+Error::Error(detail::ErrorFormat<std::type_identity_t<First>, std::type_identity_t<Rest>...> format, First&& first,
+             Rest&&... rest)
+    : Error(fmt::format(format.checked, std::forward<First>(first), std::forward<Rest>(rest)...)) {}
 
 }  // namespace quern
