@@ -47,8 +47,7 @@ std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options) {
   if (options.tokenizer.empty()) {
     return train::learn_tokenizer(options.kind, options.vocabulary, {options.data.begin(), options.data.end()});
   }
-  const fs::path path = options.tokenizer;
-  return data::Tokenizer::load((fs::is_directory(path) ? path / "tokenizer.json" : path).string());
+  return data::Tokenizer::load(options.tokenizer);
 }
 
 void print_text(const data::Tokenizer& tokenizer, const std::string& text) {

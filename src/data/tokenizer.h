@@ -62,8 +62,8 @@ class Tokenizer {
   // to_json() into a file: complete, or as it was before when an Error is thrown.
   void save(const std::string& path) const;
 
-  // What save() or to_json() wrote, or what Hugging Face wrote for byte-level BPE with GPT-2's pre-tokenisation. The
-  // file is not trusted: whatever does not fit together is an Error that names the place, which starts with `place`.
+  // A file, or the tokenizer.json of a folder, by save() or by Hugging Face (byte-level BPE, GPT-2's pre-tokenisation).
+  // Not trusted: whatever does not fit together is an Error that names the place, which starts with `place`.
   static std::unique_ptr<Tokenizer> load(const std::string& path);
   static std::unique_ptr<Tokenizer> from_json(std::string_view json, std::string_view place);
 
