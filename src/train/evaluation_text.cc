@@ -27,4 +27,10 @@ EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vect
   return text;
 }
 
+Evaluation evaluate_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths, size_t threads) {
+  const EvaluationText text = open_evaluation_text(trained, paths);
+  const data::ValidationBatches windows(text.range, static_cast<uint32_t>(trained.model->config().context));
+  return evaluate(*trained.model, windows, threads, trained.tokenizer.get());
+}
+
 }  // namespace quern::train

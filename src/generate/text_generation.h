@@ -1,0 +1,38 @@
+// Text that a model writes, in pieces of complete characters.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "generate/generate.h"
+#include "generate/utf8_stream.h"
+
+namespace quern {
+
+struct TextRequest {
+  std::optional<std::string> prompt;  // none: default_prompt()
+  GenerateOptions options;
+  size_t threads = 1;
+};
+
+// Continues a prompt; does not return the prompt itself. Model and tokenizer must outlive it. Error as Generation and
+// prompt_of().
+class TextGeneration {
+ public:
+  TextGeneration(const Gpt& model, const data::Tokenizer& tokenizer, const TextRequest& request);
+
+  // The characters that the next tokens complete; empty at the end. One caller at a time: Error for a second.
+  std::string next();
+
+ private:
+  const data::Tokenizer& tokenizer_;
+  Decoder decoder_;
+  Generation generation_;
+  Utf8Stream text_;
+  bool ended_ = false;
+  std::atomic_flag busy_;
+};
+
+}  // namespace quern
