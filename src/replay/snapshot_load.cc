@@ -119,4 +119,20 @@ SnapshotResult load_snapshot(ReplayBuffer& buffer, const std::filesystem::path& 
 
 SnapshotInfo snapshot_info(const std::filesystem::path& path) { return SnapshotReader(path).info(); }
 
+ReplayBuffer from_snapshot(const std::filesystem::path& path, const Place& place, uint64_t capacity,
+                           const SnapshotOptions& options) {
+  const SnapshotInfo info = snapshot_info(path);
+  ReplayBuffer buffer = ReplayBuffer::create(
+      info.schema,
+      {.capacity = capacity > 0 ? capacity : info.capacity, .prioritised = info.prioritised, .alpha = info.alpha},
+      place);
+  try {
+    load_snapshot(buffer, path, options);
+  } catch (...) {
+    if (place.kind != Place::Kind::kPrivate) ReplayBuffer::remove(place);  // the name was new, so it is ours
+    throw;
+  }
+  return buffer;
+}
+
 }  // namespace quern::replay

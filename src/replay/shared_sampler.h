@@ -1,0 +1,31 @@
+// A sampler that any number of threads may use.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "replay/sampler.h"
+#include "replay/seed.h"
+
+namespace quern::replay {
+
+// What a call draws is a function of the seed, of the number of the call and of what the buffer holds: calls are
+// numbered in the order in which they begin to draw. Any thread; no lock. The buffer must outlive it.
+class SharedSampler {
+ public:
+  SharedSampler(const ReplayBuffer& buffer, const Seed& seed) : buffer_(&buffer), seed_(seed) {}
+
+  // Sampler::sample(). A call that throws is not counted, unless another thread has had the next number meanwhile.
+  void sample(const SampleRequest& request, const SampleArrays& out, const Wait& wait = {});
+
+  uint64_t seed() const noexcept { return seed_.value(); }
+  uint64_t draws() const noexcept { return draws_.load(std::memory_order_relaxed); }  // calls so far
+  void restore(uint64_t draws) noexcept { draws_.store(draws, std::memory_order_relaxed); }
+
+ private:
+  const ReplayBuffer* buffer_;
+  Seed seed_;
+  std::atomic<uint64_t> draws_{0};  // relaxed: a number to take, which orders nothing else
+};
+
+}  // namespace quern::replay
