@@ -22,6 +22,7 @@ LAYERS = {
     "dist": ["core"],
     "train": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist"],
     "report": ["core", "train"],
+    "api": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist", "train", "report"],
     "cli": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist", "train", "report",
             "benchmarks"],
 }

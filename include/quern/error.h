@@ -35,4 +35,10 @@ class Error : public std::runtime_error {
                  Rest&&... rest);
 };
 
+// A replay buffer's rate limit did not admit a call in time.
+class TimeoutError : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace quern

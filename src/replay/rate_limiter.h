@@ -51,9 +51,7 @@ struct Wait {
 };
 
 // The limit did not let a call through in time; nothing was counted.
-struct TimedOut : Error {
-  using Error::Error;
-};
+using TimedOut = TimeoutError;
 
 // Error unless samples_per_insert and slack are finite and not negative and the minimum is from 1 to `capacity`.
 void check_rate_limit(const RateLimit& limit, uint64_t capacity);

@@ -1,0 +1,127 @@
+// Replay buffers: rows of numbers that threads and processes add and sample at the same time.
+//
+//   quern::ReplayBuffer buffer({{"state", "float32", {8}}, {"action", "int32"}, {"reward", "float32"}},
+//                              {.capacity = 100'000, .storage = {.shared = "games"}});
+//   buffer.add({{"state", state}, {"action", action}, {"reward", reward}});  // one row; any thread, any process
+//
+//   const quern::Sample batch = buffer.sample(256, {.rule = quern::Rule::kRecent, .half_life = 10'000});
+//   const std::span<const float> states = batch.values<float>("state");  // (256, 8)
+//
+// Another process reaches the same rows with quern::ReplayBuffer::attach({.shared = "games"}).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <quern/error.h>
+#include <quern/replay_values.h>
+
+namespace quern {
+
+// Where a buffer lives: in shared memory of this name, in this file, or, with neither, in private memory.
+struct ReplayStorage {
+  std::string shared = {};
+  std::filesystem::path file = {};
+};
+
+struct ReplayOptions {
+  uint64_t capacity = 0;  // rows; adding to a full buffer overwrites the oldest
+  ReplayStorage storage = {};
+  bool prioritised = false;  // stores a priority for each row, for Rule::kPrioritised
+  double alpha = 0.6;        // a row is drawn in proportion to priority ^ alpha
+  // The rate limit: add() and sample() wait for each other, so that each row is sampled this often on average.
+  double samples_per_insert = 0;      // 0: no limit
+  uint64_t min_size = 1;              // rows before the first sample
+  double slack = 0;                   // samples by which either side may be ahead
+  bool prefault = true;               // touch all memory now, so that no add() pays for a page fault
+  std::optional<uint64_t> seed = {};  // of sample(); by default random, and different in each process
+};
+
+enum class Rule : uint8_t {
+  kUniform,             // with replacement
+  kWithoutReplacement,  // uniform, no row twice in one call
+  kPrioritised,         // in proportion to priority ^ alpha
+  kRecent,              // the probability halves with every `half_life` rows of age
+};
+
+inline constexpr double kNoTimeout = -1;
+
+struct SampleOptions {
+  Rule rule = Rule::kUniform;
+  double half_life = 0;         // of kRecent, in rows
+  double beta = 0.4;            // of kPrioritised: exponent of the importance weights
+  double timeout = kNoTimeout;  // seconds to wait for the rate limit
+};
+
+struct SnapshotResult {
+  uint64_t rows = 0;
+  uint64_t bytes = 0;    // of the file
+  uint64_t skipped = 0;  // rows overwritten while saving, or rows that did not fit while loading
+};
+
+// Any thread may call any member function; no call takes a lock. After fork() the child may use the buffer as well.
+// Destroying it unmaps the memory; shared memory and files stay until remove(). Values are checked before anything is
+// written: Error names the column and the row. docs/replay.md has the guarantees and the file formats.
+class ReplayBuffer {
+ public:
+  // A new buffer. Error when the name or the file exists, or there is not enough memory.
+  ReplayBuffer(const std::vector<Column>& columns, const ReplayOptions& options);
+
+  // One that another process made, or that is in a file; waits up to `patience` seconds for it to appear. Error when
+  // there is none, when it is damaged, or when it belongs to another user.
+  static ReplayBuffer attach(const ReplayStorage& storage, double patience = 0, std::optional<uint64_t> seed = {});
+
+  // Deletes the shared memory or file; processes that have it mapped keep it. False when there was none.
+  static bool remove(const ReplayStorage& storage);
+
+  // A new buffer with the columns and rows of a snapshot; `capacity` 0: that of the buffer it was saved from.
+  static ReplayBuffer from_snapshot(const std::filesystem::path& path, const ReplayStorage& storage = {},
+                                    uint64_t capacity = 0, std::optional<uint64_t> seed = {});
+
+  ReplayBuffer(ReplayBuffer&&) noexcept;
+  ReplayBuffer& operator=(ReplayBuffer&&) noexcept;
+  ~ReplayBuffer();
+
+  // Adds one row: every column once, in any order. Without a priority it gets the highest so far. Returns its id.
+  uint64_t add(const ColumnValues& values, std::optional<float> priority = {}, double timeout = kNoTimeout);
+  // Adds rows, one after another in each array. Returns the id of the last; none for no rows.
+  std::optional<uint64_t> add_batch(const ColumnValues& values, std::span<const float> priorities = {},
+                                    double timeout = kNoTimeout);
+
+  // Draws `n` rows into new memory, or into that of an earlier sample. What is drawn depends on the seed, the number of
+  // earlier calls and the rows. Error when the buffer has no row, or the rule does not fit it.
+  Sample sample(size_t n, const SampleOptions& options = {});
+  void sample(size_t n, Sample& out, const SampleOptions& options = {});
+
+  // The row with this id; none when it has been overwritten.
+  std::optional<Sample> get(uint64_t id) const;
+
+  // Rows that have been overwritten are skipped. Returns how many were set.
+  size_t update_priorities(std::span<const uint64_t> ids, std::span<const float> priorities);
+
+  // Snapshots: compressed and checksummed. The file appears complete or not at all; others may add meanwhile.
+  SnapshotResult save(const std::filesystem::path& path, size_t threads = 0) const;
+  SnapshotResult load(const std::filesystem::path& path, size_t threads = 0);  // adds its rows
+  SnapshotResult export_npz(const std::filesystem::path& path) const;          // for numpy.load
+  SnapshotResult import_npz(const std::filesystem::path& path);                // adds its rows
+
+  uint64_t size() const;         // rows in it
+  uint64_t capacity() const;     // max rows
+  uint64_t total_added() const;  // rows ever added, by every process
+  const std::vector<Column>& columns() const;
+  size_t row_bytes() const;  // memory of a row
+  uint64_t seed() const;     // of sample() in this process
+
+ private:
+  class Impl;
+  explicit ReplayBuffer(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace quern

@@ -1,0 +1,19 @@
+// What a public Model refers to.
+#pragma once
+
+#include <quern/model.h>
+
+#include <utility>
+
+#include "train/load.h"
+
+namespace quern {
+
+class Model::Impl {
+ public:
+  explicit Impl(train::TrainedModel&& its_model) : trained(std::move(its_model)) {}
+
+  train::TrainedModel trained;
+};
+
+}  // namespace quern

@@ -1,0 +1,107 @@
+#include "api/run_training.h"
+
+#include <atomic>
+#include <exception>
+
+#include "checkpoint/checkpoint.h"
+#include "report/run_files.h"
+#include "train/load.h"
+#include "train/observers.h"
+#include "train/run.h"
+
+namespace quern::api {
+namespace {
+
+// Calls the callbacks of the options. What one of them throws while the run could still be saved must not pass through
+// the run: it stops the run, and rethrow() throws it afterwards.
+class Callbacks : public train::Observer {
+ public:
+  explicit Callbacks(const TrainOptions& options) : options_(options) {}
+
+  const std::atomic<bool>& stop() const { return stop_; }
+  void rethrow() const {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+  void on_preparing(std::string_view what, uint64_t done, uint64_t total) override {
+    if (options_.on_preparing) options_.on_preparing(what, done, total);  // nothing to save yet: may throw
+  }
+  void on_start(const train::RunStart& start) override { step_.steps = start.steps; }
+  void on_step(const train::StepReport& report) override;
+  void on_validation(uint64_t, double loss) override { step_.validation_loss = loss; }
+  void on_step_end(uint64_t) override {
+    call([&] {
+      if (options_.on_step && !options_.on_step(step_)) stop_.store(true, std::memory_order_relaxed);
+    });
+  }
+  void on_warning(const std::string& text) override {
+    call([&] {
+      if (options_.on_warning) options_.on_warning(text);
+    });
+  }
+
+ private:
+  template <typename Function>
+  void call(const Function& function) {
+    try {
+      function();
+    } catch (...) {
+      if (!thrown_) thrown_ = std::current_exception();
+      stop_.store(true, std::memory_order_relaxed);  // the thread that trains is this one
+    }
+  }
+
+  const TrainOptions& options_;
+  Step step_;
+  std::exception_ptr thrown_;
+  std::atomic<bool> stop_{false};
+};
+
+void Callbacks::on_step(const train::StepReport& report) {
+  step_ = {.step = report.step,
+           .steps = step_.steps,
+           .loss = report.loss,
+           .validation_loss = {},
+           .learning_rate = report.rate,
+           .gradient_norm = report.gradient_norm,
+           .skipped = report.skipped(),
+           .tokens = report.tokens,
+           .seconds = report.seconds};
+}
+
+std::string newest_hash(const std::filesystem::path& folder, train::Observer& observer) {
+  const auto newest = train::newest_checkpoint(folder, observer, checkpoint::Parts::kWeights);
+  return newest ? checkpoint::weights_hash(newest->model()) : "";
+}
+
+}  // namespace
+
+train::RunConfig run_config(const TrainOptions& options, const std::function<void(train::RunConfig&)>& apply) {
+  const auto started = options.resume ? std::optional(train::read_config(options.out)) : std::nullopt;
+  train::RunConfig config = started && !options.preset ? *started : train::preset(options.preset.value_or("tiny"));
+  apply(config);
+  train::settle(config);
+  // Equal settings may be given again, so that the same call with `resume` continues the run.
+  if (started) train::check_goes_on(*started, config);
+  return config;
+}
+
+TrainResult run_training(const TrainOptions& options, const train::RunConfig& config) {
+  // Absolute, because a callback may change the working directory.
+  const std::filesystem::path folder = std::filesystem::absolute(options.out);
+  Callbacks callbacks(options);
+  report::RunFiles files(folder, config);
+  train::Observers observers{&files, &callbacks};
+  const auto go = options.resume ? train::resume_run : train::start_run;
+  const train::RunResult run = go(config, folder, observers, callbacks.stop());
+  TrainResult result{.path = options.out,
+                     .step = run.step,
+                     .finished = run.finished,
+                     .loss = run.loss,
+                     .validation_loss = run.validation_loss,
+                     .weights_hash = newest_hash(folder, callbacks)};
+  callbacks.rethrow();
+  return result;
+}
+
+}  // namespace quern::api

@@ -1,0 +1,21 @@
+// The number of threads that a function of the public interface may use.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/cpu_info.h"
+#include "core/error.h"
+#include "train/workers.h"
+
+namespace quern::api {
+
+// Every core for 0. Error for more than train::kMostThreads.
+inline size_t threads_from(size_t threads) {
+  if (threads > train::kMostThreads) {
+    throw Error("[api] threads: expected 1 to {}, or 0 for every core, found {}", train::kMostThreads, threads);
+  }
+  return threads > 0 ? threads : std::min(cpu_info().usable_cores, train::kMostThreads);
+}
+
+}  // namespace quern::api
