@@ -16,7 +16,6 @@
 #include "model_docs.h"
 #include "text_stream.h"
 #include "texts.h"
-#include "train/evaluate.h"
 #include "train/evaluation_text.h"
 #include "train/run.h"
 #include "train/sequences.h"
@@ -78,22 +77,15 @@ double loss(const TrainedModel& trained, const py::object& object, const py::obj
   return train::compute_loss(*trained.model, {tokens.ids, tokens.count, tokens.T}, used);
 }
 
-train::Evaluation evaluate_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths,
-                                size_t threads) {
-  const py::gil_scoped_release unlocked;
-  const train::EvaluationText text = train::open_evaluation_text(trained, paths);
-  const data::ValidationBatches windows(text.range, static_cast<uint32_t>(trained.model->config().context));
-  return train::evaluate(*trained.model, windows, threads, trained.tokenizer.get());
-}
-
-std::vector<std::filesystem::path> paths_from(const py::args& given) {
-  std::vector<std::filesystem::path> paths;
-  for (const py::handle path : given) paths.push_back(path_from(path, "[data] path"));
-  return paths;
-}
-
 py::dict evaluate(const TrainedModel& trained, const py::args& paths, const py::object& threads) {
-  const train::Evaluation result = evaluate_text(trained, paths_from(paths), threads_from(threads));
+  std::vector<std::filesystem::path> files;
+  for (const py::handle path : paths) files.push_back(path_from(path, "[data] path"));
+  const size_t used = threads_from(threads);
+  train::Evaluation result;
+  {
+    const py::gil_scoped_release unlocked;
+    result = train::evaluate_text(trained, files, used);
+  }
   py::dict dict;
   dict["loss"] = result.loss;
   dict["perplexity"] = result.perplexity();

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
-#include <random>
 #include <string>
 #include <thread>
 
@@ -26,11 +25,6 @@ namespace {
 using replay::BufferOptions;
 using replay::Place;
 using replay::ReplayBuffer;
-
-uint64_t any_seed() {
-  std::random_device device;
-  return uint64_t{device()} << 32 | device();
-}
 
 // The columns are those of `columns`, a dict, and of the other arguments: a column may have the name of one of ours.
 py::dict all_columns(const py::object& columns, const py::kwargs& more, std::string_view place) {
@@ -121,13 +115,13 @@ std::shared_ptr<PyReplay> create(const py::object& columns, const py::object& ca
                 .slack = real_from(slack, "[replay] slack")},
       .prefault = prefault};
   return make_replay(schema_from(dict_from(columns, "[replay] columns")), options, place_from(shared, file),
-                     Seed(seed));
+                     seed_from(seed));
 }
 
 std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& file, const py::object& patience,
                                  const py::object& seed) {
   const Place place = place_from(shared, file);
-  const Seed its_seed(seed);
+  const replay::Seed its_seed = seed_from(seed);
   const double seconds = real_from(patience, place.text() + ": patience");
   if (std::isnan(seconds)) throw Error("{}: patience: expected seconds, found nan", place.text());
   if (place.kind == Place::Kind::kPrivate) throw Error("[replay] attach: expected shared= or file=, found neither");
@@ -175,21 +169,13 @@ Place place_from(const py::object& shared, const py::object& file) {
   return Place::in_private();
 }
 
-Seed::Seed(const py::object& given)
-    : value_(given.is_none() ? any_seed() : whole_from(given, "[replay] seed")),
-      chosen_(!given.is_none()),
-      process_(getpid()) {}
-
-uint64_t Seed::value() {
-  if (!chosen_ && process_ != getpid()) {
-    value_ = any_seed();
-    process_ = getpid();
-  }
-  return value_;
+replay::Seed seed_from(const py::object& seed) {
+  if (seed.is_none()) return replay::Seed(std::nullopt);
+  return replay::Seed(whole_from(seed, "[replay] seed"));
 }
 
 std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const BufferOptions& options, const Place& place,
-                                      const Seed& seed) {
+                                      const replay::Seed& seed) {
   std::optional<ReplayBuffer> buffer;
   {
     const py::gil_scoped_release unlocked;
@@ -236,10 +222,10 @@ void bind_replay(py::module_& module) {
       .def_property_readonly(
           "row_bytes", [](const PyReplay& self) { return self.buffer.schema().stored_bytes(); }, kRowBytesDoc)
       .def_property_readonly(
-          "seed", [](PyReplay& self) { return self.seed.value(); }, kSeedDoc)
+          "seed", [](const PyReplay& self) { return self.sampler.seed(); }, kSeedDoc)
       .def_property(
-          "draws", [](const PyReplay& self) { return self.draws.load(); },
-          [](PyReplay& self, const py::object& draws) { self.draws.store(whole_from(draws, "[replay] draws")); },
+          "draws", [](const PyReplay& self) { return self.sampler.draws(); },
+          [](PyReplay& self, const py::object& draws) { self.sampler.restore(whole_from(draws, "[replay] draws")); },
           kDrawsDoc);
   bind_sampling(module, buffer);
   bind_snapshots(module, buffer);

@@ -76,19 +76,7 @@ Sample sample(PyReplay& self, const py::object& number, const py::object& out, c
                                     .ids = result.ids.mutable_data(),
                                     .ages = result.ages.mutable_data(),
                                     .weights = result.weights.mutable_data()};
-  replay::Sampler sampler(self.buffer, self.seed.value());
-  waiting(seconds, [&](const replay::Wait& wait) { sampler.admit(request, arrays, wait); });
-  const py::gil_scoped_release unlocked;
-  const uint64_t call = self.draws.fetch_add(1, std::memory_order_relaxed);
-  sampler.restore(call);
-  try {
-    sampler.sample_admitted(request, arrays);
-  } catch (...) {
-    // A call that fails does not count, unless another thread has had the next number meanwhile.
-    uint64_t next = call + 1;
-    self.draws.compare_exchange_strong(next, call, std::memory_order_relaxed);
-    throw;
-  }
+  waiting(seconds, [&](const replay::Wait& wait) { self.sampler.sample(request, arrays, wait); });
   return result;
 }
 

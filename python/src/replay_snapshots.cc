@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "arguments.h"
 #include "core/error.h"
@@ -77,20 +78,16 @@ SnapshotResult import_npz(PyReplay& self, const fs::path& path) {
 
 std::shared_ptr<PyReplay> from_snapshot(const fs::path& path, const py::object& capacity, const py::object& shared,
                                         const py::object& file, const py::object& seed) {
-  const replay::SnapshotInfo info = replay::snapshot_info(path);
-  const replay::BufferOptions options{
-      .capacity = capacity.is_none() ? info.capacity : whole_from(capacity, "[replay] capacity", 1),
-      .prioritised = info.prioritised,
-      .alpha = info.alpha};
+  const uint64_t rows = capacity.is_none() ? 0 : whole_from(capacity, "[replay] capacity", 1);
   const replay::Place place = place_from(shared, file);
-  const std::shared_ptr<PyReplay> made = make_replay(info.schema, options, place, Seed(seed));
-  try {
-    load(*made, path, py::none());
-  } catch (...) {
-    if (place.kind != replay::Place::Kind::kPrivate) replay::ReplayBuffer::remove(place);  // the name was new: ours
-    throw;
+  const replay::Seed its_seed = seed_from(seed);
+  const SnapshotOptions options = options_of(py::none());
+  std::optional<replay::ReplayBuffer> buffer;
+  {
+    const py::gil_scoped_release unlocked;
+    buffer.emplace(replay::from_snapshot(path, place, rows, options));
   }
-  return made;
+  return std::make_shared<PyReplay>(std::move(*buffer), place, its_seed);
 }
 
 py::dict info(const fs::path& path) {

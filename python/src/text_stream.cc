@@ -2,13 +2,11 @@
 
 #include <pybind11/stl.h>
 
-#include <atomic>
 #include <string>
 
 #include "arguments.h"
 #include "core/error.h"
-#include "generate/generate.h"
-#include "generate/utf8_stream.h"
+#include "generate/text_generation.h"
 #include "model_docs.h"
 #include "numbers.h"
 #include "texts.h"
@@ -18,72 +16,38 @@ namespace {
 
 using train::TrainedModel;
 
-// How a text is to be written, as the caller says it.
-struct Request {
-  Request(const std::optional<Text>& its_prompt, const py::object& tokens, const py::object& temperature,
-          const py::object& top_k, const py::object& top_p, const py::object& seed, bool ignore_end,
-          const py::object& its_threads)
-      : prompt(its_prompt ? std::optional(its_prompt->value) : std::nullopt), threads(threads_from(its_threads)) {
-    const int64_t count = signed_from(tokens, "[generate] tokens");
-    if (count < 0) throw Error("[generate] tokens: expected 0 or more, found {}", count);
-    options = {.max_tokens = static_cast<size_t>(count),
-               .sampling = {.temperature = float_from(temperature, "[generate] temperature"),
-                            .top_k = signed_from(top_k, "[generate] top_k"),
-                            .top_p = float_from(top_p, "[generate] top_p"),
-                            .seed = whole_from(seed, "[generate] seed")},
-               .ignore_end = ignore_end};
-  }
+// The arguments of generate() and stream().
+TextRequest request_from(const std::optional<Text>& prompt, const py::object& tokens, const py::object& temperature,
+                         const py::object& top_k, const py::object& top_p, const py::object& seed, bool ignore_end,
+                         const py::object& threads) {
+  const int64_t count = signed_from(tokens, "[generate] tokens");
+  if (count < 0) throw Error("[generate] tokens: expected 0 or more, found {}", count);
+  return {.prompt = prompt ? std::optional(prompt->value) : std::nullopt,
+          .options = {.max_tokens = static_cast<size_t>(count),
+                      .sampling = {.temperature = float_from(temperature, "[generate] temperature"),
+                                   .top_k = signed_from(top_k, "[generate] top_k"),
+                                   .top_p = float_from(top_p, "[generate] top_p"),
+                                   .seed = whole_from(seed, "[generate] seed")},
+                      .ignore_end = ignore_end},
+          .threads = threads_from(threads)};
+}
 
-  std::vector<int32_t> tokens_of(const data::Tokenizer& tokenizer) const {
-    return (prompt ? prompt_of(tokenizer, *prompt) : default_prompt(tokenizer)).tokens;
-  }
+// Keeps the model alive.
+struct TextStream {
+  TextStream(std::shared_ptr<TrainedModel> its_model, const TextRequest& request)
+      : trained(std::move(its_model)), text(*trained->model, trained->needed_tokenizer(), request) {}
 
-  std::optional<std::string> prompt;
-  size_t threads;
-  GenerateOptions options;
-};
+  std::string next() { return text.next(); }
 
-class TextStream {
- public:
-  TextStream(std::shared_ptr<TrainedModel> trained, const Request& request)
-      : trained_(std::move(trained)),
-        tokenizer_(trained_->needed_tokenizer()),
-        decoder_(*trained_->model, {.threads = request.threads}),
-        generation_(decoder_, tokenizer_, request.tokens_of(tokenizer_), request.options) {}
-
-  // The characters that the next tokens complete, empty at the end. One caller at a time: Error for a second.
-  std::string next() {
-    if (busy_.test_and_set(std::memory_order_acquire)) throw Error("[generate] the stream is in use by another thread");
-    const Free free{busy_};
-    std::string piece;
-    while (piece.empty() && !ended_) {
-      const std::optional<int32_t> token = generation_.next();
-      ended_ = !token;
-      piece = token ? text_.feed(tokenizer_.bytes_of(*token)) : text_.finish();
-    }
-    return piece;
-  }
-
- private:
-  struct Free {
-    std::atomic_flag& busy;
-    ~Free() { busy.clear(std::memory_order_release); }  // pairs with the acquire of the next caller
-  };
-
-  std::shared_ptr<TrainedModel> trained_;
-  const data::Tokenizer& tokenizer_;
-  Decoder decoder_;
-  Generation generation_;
-  Utf8Stream text_;
-  bool ended_ = false;
-  std::atomic_flag busy_;
+  std::shared_ptr<TrainedModel> trained;
+  TextGeneration text;
 };
 
 std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, const std::optional<Text>& prompt,
                                    const py::object& tokens, const py::object& temperature, const py::object& top_k,
                                    const py::object& top_p, const py::object& seed, bool ignore_end,
                                    const py::object& threads) {
-  const Request request(prompt, tokens, temperature, top_k, top_p, seed, ignore_end, threads);
+  const TextRequest request = request_from(prompt, tokens, temperature, top_k, top_p, seed, ignore_end, threads);
   const py::gil_scoped_release unlocked;
   return std::make_unique<TextStream>(std::move(trained), request);
 }
@@ -91,7 +55,7 @@ std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, const 
 std::string generate(std::shared_ptr<TrainedModel> trained, const std::optional<Text>& prompt, const py::object& tokens,
                      const py::object& temperature, const py::object& top_k, const py::object& top_p,
                      const py::object& seed, bool ignore_end, const py::object& threads) {
-  const Request request(prompt, tokens, temperature, top_k, top_p, seed, ignore_end, threads);
+  const TextRequest request = request_from(prompt, tokens, temperature, top_k, top_p, seed, ignore_end, threads);
   const py::gil_scoped_release unlocked;
   TextStream pieces(std::move(trained), request);
   std::string text;

@@ -7,15 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "api/run_training.h"
 #include "arguments.h"
-#include "checkpoint/checkpoint.h"
 #include "config.h"
-#include "core/error.h"
-#include "report/run_files.h"
-#include "step_callback.h"
 #include "texts.h"
-#include "train/load.h"
-#include "train/run.h"
 #include "train_docs.h"
 
 namespace quern::python {
@@ -32,12 +27,6 @@ struct Request {
   py::object steps, threads;
   bool resume;
   py::object on_step;
-};
-
-struct TrainResult {
-  std::filesystem::path path;
-  train::RunResult run;
-  std::string weights_hash;
 };
 
 void apply_argument(RunConfig& config, const char* setting, const py::object& value, std::string_view place) {
@@ -59,75 +48,49 @@ void apply(RunConfig& config, const Request& request) {
   apply_argument(config, "data.paths", request.data, "data");
 }
 
-RunConfig new_config(const Request& request) {
-  RunConfig config = train::preset(request.preset ? request.preset->value : "tiny");
-  apply(config, request);
-  train::settle(config);
-  return config;
-}
-
-// What is given must be what the run was started with, so that the same call with resume=True goes on.
-RunConfig config_to_go_on(const Request& request) {
-  const RunConfig started = train::read_config(request.out);
-  RunConfig config = request.preset ? train::preset(request.preset->value) : started;
-  apply(config, request);
-  train::settle(config);
-  train::check_goes_on(started, config);
-  return config;
-}
-
-std::string newest_hash(const std::filesystem::path& folder, train::Observer& observer) {
-  const auto newest = train::newest_checkpoint(folder, observer, checkpoint::Parts::kWeights);
-  return newest ? checkpoint::weights_hash(newest->model()) : "";
-}
-
-// on_step may change the current folder, where a relative path would lead to another run.
 TrainResult train_run(const Request& request) {
-  const std::filesystem::path folder = std::filesystem::absolute(request.out);
-  const RunConfig config = request.resume ? config_to_go_on(request) : new_config(request);
-  StepCallback callback(request.on_step);
-  TrainResult result{.path = request.out, .run = {}, .weights_hash = {}};
-  {
-    const py::gil_scoped_release unlocked;
-    report::RunFiles files(folder, config);
-    train::Observers observers{&files, &callback};
-    const auto go = request.resume ? train::resume_run : train::start_run;
-    result.run = go(config, folder, observers, callback.stop());
-    result.weights_hash = newest_hash(folder, callback);
-  }
-  callback.raise_again();
-  return result;
+  TrainOptions options{.out = request.out, .resume = request.resume};
+  if (request.preset) options.preset = request.preset->value;
+  const RunConfig config = api::run_config(options, [&](RunConfig& found) { apply(found, request); });
+  // Called without Python's lock. A function that returns False or raises, and a signal such as Ctrl-C, end the run
+  // after the step, with a checkpoint.
+  options.on_step = [&](const Step& step) {
+    const py::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    return request.on_step.is_none() || !request.on_step(step).is(py::bool_(false));
+  };
+  options.on_warning = [](const std::string& text) {
+    const py::gil_scoped_acquire lock;
+    warn(text);
+  };
+  options.on_preparing = [](std::string_view, uint64_t, uint64_t) { check_signals(); };
+  const py::gil_scoped_release unlocked;
+  return api::run_training(options, config);
 }
 
 std::string repr(const TrainResult& result) {
-  const auto& validation = result.run.validation_loss;
+  const auto& validation = result.validation_loss;
   return fmt::format("<quern.TrainResult {}: {} after step {}, loss {:.4f}, validation loss {}>", result.path.string(),
-                     result.run.finished ? "finished" : "stopped", result.run.step, result.run.loss,
+                     result.finished ? "finished" : "stopped", result.step, result.loss,
                      validation ? fmt::format("{:.4f}", *validation) : "not measured");
 }
 
 std::string step_repr(const Step& step) {
-  return fmt::format("<quern.Step {} of {}: loss {:.4f}, {:.0f} tokens/s>", step.report.step, step.steps,
-                     step.report.loss, step.tokens_per_s());
+  return fmt::format("<quern.Step {} of {}: loss {:.4f}, {:.0f} tokens/s>", step.step, step.steps, step.loss,
+                     step.tokens_per_s());
 }
 
 void bind_step(py::module_& module) {
   py::class_<Step>(module, "Step", kStepClassDoc)
-      .def_property_readonly(
-          "step", [](const Step& self) { return self.report.step; }, kStepStepDoc)
+      .def_readonly("step", &Step::step, kStepStepDoc)
       .def_readonly("steps", &Step::steps, kStepStepsDoc)
-      .def_property_readonly(
-          "loss", [](const Step& self) { return self.report.loss; }, kStepLossDoc)
+      .def_readonly("loss", &Step::loss, kStepLossDoc)
       .def_readonly("validation_loss", &Step::validation_loss, kStepValidationLossDoc)
-      .def_property_readonly(
-          "learning_rate", [](const Step& self) { return self.report.rate; }, kLearningRateDoc)
-      .def_property_readonly(
-          "gradient_norm", [](const Step& self) { return self.report.gradient_norm; }, kGradientNormDoc)
-      .def_property_readonly("skipped", &Step::skipped, kSkippedDoc)
-      .def_property_readonly(
-          "tokens", [](const Step& self) { return self.report.tokens; }, kTokensDoc)
-      .def_property_readonly(
-          "seconds", [](const Step& self) { return self.report.seconds; }, kSecondsDoc)
+      .def_readonly("learning_rate", &Step::learning_rate, kLearningRateDoc)
+      .def_readonly("gradient_norm", &Step::gradient_norm, kGradientNormDoc)
+      .def_readonly("skipped", &Step::skipped, kSkippedDoc)
+      .def_readonly("tokens", &Step::tokens, kTokensDoc)
+      .def_readonly("seconds", &Step::seconds, kSecondsDoc)
       .def_property_readonly("tokens_per_s", &Step::tokens_per_s, kTokensPerSDoc)
       .def("__repr__", step_repr);
 }
@@ -135,14 +98,10 @@ void bind_step(py::module_& module) {
 void bind_result(py::module_& module) {
   py::class_<TrainResult>(module, "TrainResult", kTrainResultDoc)
       .def_readonly("path", &TrainResult::path, kResultPathDoc)
-      .def_property_readonly(
-          "step", [](const TrainResult& self) { return self.run.step; }, kResultStepDoc)
-      .def_property_readonly(
-          "finished", [](const TrainResult& self) { return self.run.finished; }, kFinishedDoc)
-      .def_property_readonly(
-          "loss", [](const TrainResult& self) { return self.run.loss; }, kResultLossDoc)
-      .def_property_readonly(
-          "validation_loss", [](const TrainResult& self) { return self.run.validation_loss; }, kResultValidationLossDoc)
+      .def_readonly("step", &TrainResult::step, kResultStepDoc)
+      .def_readonly("finished", &TrainResult::finished, kFinishedDoc)
+      .def_readonly("loss", &TrainResult::loss, kResultLossDoc)
+      .def_readonly("validation_loss", &TrainResult::validation_loss, kResultValidationLossDoc)
       .def_readonly("weights_hash", &TrainResult::weights_hash, kResultWeightsHashDoc)
       .def("__repr__", repr);
 }
