@@ -12,7 +12,7 @@ endif()
 set(QUERN_PYTHON_PATH ${PROJECT_BINARY_DIR}/python)
 file(GLOB sources CONFIGURE_DEPENDS python/src/*.cc)
 pybind11_add_module(quern_python MODULE NO_EXTRAS ${sources})
-target_link_libraries(quern_python PRIVATE quern_lib)
+target_link_libraries(quern_python PRIVATE quern_options quern_lib)
 target_compile_options(quern_python PRIVATE -O1)  # it converts arguments; the work is in the library
 quern_precompile(quern_python cmake/precompiled/python.h)
 set_target_properties(quern_python PROPERTIES OUTPUT_NAME _quern LIBRARY_OUTPUT_DIRECTORY ${QUERN_PYTHON_PATH}/quern)

@@ -1,0 +1,20 @@
+# What building Quern needs beyond cmake/dependencies.cmake: headers that are compiled into it. One message names all
+# packages that are missing.
+find_package(nlohmann_json QUIET)
+if(NOT TARGET nlohmann_json::nlohmann_json)
+  list(APPEND quern_missing nlohmann-json3-dev)
+endif()
+find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h)  # headers alone: see train/checked_toml.h
+if(NOT TOMLPLUSPLUS_INCLUDE)
+  list(APPEND quern_missing libtomlplusplus-dev)
+endif()
+if(QUERN_BUILD_PROGRAM)
+  find_package(CLI11 QUIET)
+  if(NOT TARGET CLI11::CLI11)
+    list(APPEND quern_missing libcli11-dev)
+  endif()
+endif()
+if(quern_missing)
+  list(JOIN quern_missing " " quern_missing)
+  message(FATAL_ERROR "Quern needs libraries that are not installed. Run: sudo apt-get install ${quern_missing}")
+endif()
