@@ -1,10 +1,10 @@
 // Timing regions of a program, thread by thread and without locks: where time goes, and how fast work is done there.
 //
-//   const quern::Region kParse("parse", quern::Unit::kBytes);  // one for the whole program
+//   const quern::Region kParse("parse", quern::Unit::kBytes);  // once in the program
 //
 //   quern::Profile profile({.threads = 1});
 //   {
-//     const quern::ProfiledThread here(profile, 0);  // from now on this thread's regions are timed
+//     const quern::ProfiledThread here(profile, 0);  // this thread's regions are timed from here on
 //     const quern::Timed timed(kParse, bytes);       // until the end of the block
 //     parse(text);
 //   }
@@ -12,8 +12,8 @@
 //     std::printf("%s: %.3f s, %.1f GB/s\n", row.name, row.total, row.work / row.total * 1e-9);
 //   }
 //
-// In a run that is profiled (quern train --profile) the workers and the thread that trains are such threads already:
-// a Timed in a hook, an observer or a kernel of your own is one more row of the table and shows in the trace.
+// In a run that is profiled (quern train --profile) the workers and the thread that trains are such threads already: a
+// Timed in your own code is one more row of the table and appears in the trace.
 #pragma once
 
 #include <cstddef>
@@ -25,10 +25,10 @@ namespace quern {
 
 enum class Unit : uint8_t { kNone, kFlops, kBytes };
 
-// What a row of the table is about. Make it once, as a constant: there is room for this many in a program, and those
-// beyond share a row, "more regions".
-inline constexpr size_t kMostRegions = 128;
+// The regions that a program can have; further ones share a row, "more regions".
+inline constexpr size_t kMaxRegions = 128;
 
+// What a row of the table is about. Define it once, as a constant.
 class Region {
  public:
   // `name` must live as long as the program. `unit` is that of the work a Timed is given.
@@ -45,9 +45,9 @@ namespace detail {
 extern constinit thread_local ThreadProfile* current_profile;
 }
 
-// Times the block it is in. Blocks inside it that are timed too count as theirs, not as this one's, so that times of
-// all regions add up. Costs a branch in a thread that is not profiled, and else two readings of the clock, 50 ns or so.
-// No lock, no allocation, any thread. Must end in the thread and in the reverse order in which it began.
+// Times the block it is in. The time of timed blocks inside it counts for them only, so that the times of all regions
+// add up. Costs a branch in a thread that is not profiled, and otherwise two readings of the clock, about 50 ns. No
+// lock, no allocation, any thread. Must be destroyed in its own thread, in the reverse order of construction.
 class Timed {
  public:
   static constexpr int32_t kNoLayer = -1;
@@ -76,21 +76,21 @@ class Timed {
   int32_t layer_;
 };
 
-// A region's sums; times in seconds, of each call without the timed regions inside it.
+// The totals of a region. Times are in seconds and exclude timed regions inside it.
 struct ProfileRow {
   const char* name;
   Unit unit;
   uint64_t count;
-  double total, least, most;
+  double total, min, max;
   double work;
 
   double average() const { return total / static_cast<double>(count); }
-  double rate() const { return total > 0 ? work / total : 0; }  // work a second of one thread
+  double rate() const { return total > 0 ? work / total : 0; }  // work per second of one thread
 };
 
 struct ProfileOptions {
   size_t threads = 1;
-  size_t events = 0;  // calls of each thread that are also kept one by one, the newest, for a trace
+  size_t events = 0;  // newest calls of each thread that are recorded for a trace
 };
 
 class Profile {
@@ -102,8 +102,8 @@ class Profile {
   ThreadProfile& thread(size_t i) { return *threads_[i]; }
   const ThreadProfile& thread(size_t i) const { return *threads_[i]; }
 
-  // Over threads first ... last - 1, the longest first; regions that nobody called are left out. May be called at any
-  // time: a call is in it once it is over.
+  // Over threads first to last - 1, longest first, without regions that were never entered. May be called at any time:
+  // it contains the calls that have ended.
   std::vector<ProfileRow> rows(size_t first, size_t last) const;
   std::vector<ProfileRow> rows() const { return rows(0, threads()); }
 
@@ -111,8 +111,8 @@ class Profile {
   std::vector<std::unique_ptr<ThreadProfile>> threads_;
 };
 
-// Has this thread's regions timed as thread `i` of the profile, while it lives. The profile must outlive it, and no two
-// threads are the same `i` at once.
+// While it exists, this thread's regions are timed as thread `i` of the profile. The profile must outlive it, and no
+// two threads may have the same `i` at once.
 class ProfiledThread {
  public:
   ProfiledThread(Profile& profile, size_t i) noexcept : before_(detail::current_profile) {

@@ -10,12 +10,12 @@ namespace {
 // Regions are made before main() too, so this must not wait to be initialised itself.
 struct Registry {
   std::atomic<size_t> count{0};
-  std::atomic<const char*> names[kMostRegions] = {};
-  std::atomic<Unit> units[kMostRegions] = {};
+  std::atomic<const char*> names[kMaxRegions] = {};
+  std::atomic<Unit> units[kMaxRegions] = {};
 };
 constinit Registry registry;
 
-constexpr size_t kMore = kMostRegions - 1;
+constexpr size_t kMore = kMaxRegions - 1;
 constexpr double kNanosecond = 1e-9;
 
 }  // namespace
@@ -65,16 +65,16 @@ Profile::~Profile() = default;
 
 std::vector<ProfileRow> Profile::rows(size_t first, size_t last) const {
   std::vector<ProfileRow> rows;
-  for (size_t id = 0; id < kMostRegions; ++id) {
+  for (size_t id = 0; id < kMaxRegions; ++id) {
     ProfileRow row{
-        .name = region_name(id), .unit = region_unit(id), .count = 0, .total = 0, .least = 1e30, .most = 0, .work = 0};
+        .name = region_name(id), .unit = region_unit(id), .count = 0, .total = 0, .min = 1e30, .max = 0, .work = 0};
     for (size_t i = first; i < last; ++i) {
       const ThreadProfile::Totals& totals = thread(i).totals(id);
       if (totals.count.get() == 0) continue;
       row.count += totals.count.get();
       row.total += kNanosecond * static_cast<double>(totals.total.get());
-      row.least = std::min(row.least, kNanosecond * static_cast<double>(totals.least.get()));
-      row.most = std::max(row.most, kNanosecond * static_cast<double>(totals.most.get()));
+      row.min = std::min(row.min, kNanosecond * static_cast<double>(totals.least.get()));
+      row.max = std::max(row.max, kNanosecond * static_cast<double>(totals.most.get()));
       row.work += totals.work.get();
     }
     if (row.count > 0) rows.push_back(row);

@@ -101,7 +101,7 @@ class alignas(kCacheLine) ThreadProfile {
 
   Timed* open_ = nullptr;  // the innermost
   ProfilePlace place_;
-  Totals totals_[kMostRegions];
+  Totals totals_[kMaxRegions];
   std::vector<ProfileEvent> events_;  // a ring
   size_t kept_ = 0;
   int64_t forgotten_until_ = 0;

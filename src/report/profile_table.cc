@@ -37,7 +37,7 @@ std::string row_of(const Columns&... columns) {
 }
 
 std::string line(const ProfileRow& row, const std::string& share, const ProfileSummary& summary) {
-  return row_of(row.name, share, time(row.total), time(row.average()), time(row.least), time(row.most), row.count,
+  return row_of(row.name, share, time(row.total), time(row.average()), time(row.min), time(row.max), row.count,
                 rate(row), of_limit(row, summary));
 }
 

@@ -79,7 +79,7 @@ TraceInfo write_trace(const Profile& profile, size_t workers, const std::filesys
     start = 0;
     for (size_t i = 0; i < lanes.size(); ++i) start = std::max(start, profile.thread(i).forgotten_until());
   }
-  std::vector<std::string> names(kMostRegions);
+  std::vector<std::string> names(kMaxRegions);
   AtomicFile file(path);
   fmt::memory_buffer out;
   const auto flush = [&](size_t above) {

@@ -48,9 +48,9 @@ TEST(Profile, RowsHaveCountTotalLeastMostAndWork) {
   EXPECT_EQ(rows[0].count, 3u);
   EXPECT_EQ(rows[0].work, 3000);
   EXPECT_GE(rows[0].total, 0.007);
-  EXPECT_GE(rows[0].least, 0.001);
-  EXPECT_GE(rows[0].most, 0.004);
-  EXPECT_LE(rows[0].least + rows[0].most, rows[0].total - 0.002 + 1e-9);
+  EXPECT_GE(rows[0].min, 0.001);
+  EXPECT_GE(rows[0].max, 0.004);
+  EXPECT_LE(rows[0].min + rows[0].max, rows[0].total - 0.002 + 1e-9);
   EXPECT_DOUBLE_EQ(rows[0].average(), rows[0].total / 3);
   EXPECT_DOUBLE_EQ(rows[0].rate(), 3000 / rows[0].total);
 }
@@ -97,8 +97,8 @@ TEST(Profile, LongestRegionsComeFirstAndThreadsAreSummed) {
   EXPECT_STREQ(rows[0].name, "test inner");
   EXPECT_EQ(rows[0].count, 2u);
   EXPECT_DOUBLE_EQ(rows[0].total, 4.5e-6);
-  EXPECT_DOUBLE_EQ(rows[0].least, 2e-6);
-  EXPECT_DOUBLE_EQ(rows[0].most, 2.5e-6);
+  EXPECT_DOUBLE_EQ(rows[0].min, 2e-6);
+  EXPECT_DOUBLE_EQ(rows[0].max, 2.5e-6);
   EXPECT_EQ(rows[0].work, 2);
   EXPECT_EQ(profile.rows(1, 2)[0].count, 1u);
   EXPECT_TRUE(profile.rows(0, 0).empty());
@@ -160,8 +160,8 @@ TEST(Profile, RowsCanBeReadWhileAThreadIsAtWork) {
 // Last: it uses all regions up, as a program with too many would.
 TEST(ProfileRegions, ThoseBeyondTheRoomShareARow) {
   std::vector<Region> many;
-  for (size_t i = 0; i < kMostRegions + 5; ++i) many.emplace_back("one of many", Unit::kBytes);
-  EXPECT_EQ(many.back().id(), kMostRegions - 1);
+  for (size_t i = 0; i < kMaxRegions + 5; ++i) many.emplace_back("one of many", Unit::kBytes);
+  EXPECT_EQ(many.back().id(), kMaxRegions - 1);
   Profile profile({});
   const ProfiledThread here(profile, 0);
   { const Timed timed(many.back(), 5); }
