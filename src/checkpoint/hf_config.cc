@@ -1,4 +1,5 @@
 #include "checkpoint/hf_config.h"
+#include "core/json.h"
 
 #include <nlohmann/json.hpp>
 
@@ -28,7 +29,7 @@ std::string to_json(const HfConfig& config) {
                      {"eos_token_id", end},
                      {"torch_dtype", "float32"},
                      {"use_cache", true}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 }  // namespace quern::checkpoint

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/json.h"
 #include "core/text.h"
 
 namespace quern::safetensors {
@@ -188,13 +189,13 @@ Header parse_header(std::string_view json, std::string_view file) {
 
 std::string make_header(std::span<const Tensor> tensors, const Metadata& metadata) {
   std::string text = "{";
-  if (!metadata.empty()) text += Json(kMetadata).dump() + ":" + Json(metadata).dump();
+  if (!metadata.empty()) text += json_text(Json(kMetadata)) + ":" + json_text(Json(metadata));
   uint64_t offset = 0;
   for (const Tensor& tensor : tensors) {
     if (text.size() > 1) text += ',';
     const uint64_t end = offset + tensor.bytes.size();
-    text += fmt::format(R"({}:{{"dtype":"{}","shape":{},"data_offsets":[{},{}]}})", Json(tensor.name).dump(),
-                        dtype_name(tensor.dtype), Json(tensor.shape).dump(), offset, end);
+    text += fmt::format(R"({}:{{"dtype":"{}","shape":{},"data_offsets":[{},{}]}})", json_text(Json(tensor.name)),
+                        dtype_name(tensor.dtype), json_text(Json(tensor.shape)), offset, end);
     offset = end;
   }
   return text + "}";

@@ -29,7 +29,7 @@ constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"}
 // back the same, so that printing what was parsed gives the bytes that were hashed.
 std::string checksum(Json body) {
   body.erase("checksum");
-  const std::string text = body.dump();
+  const std::string text = json_text(body);
   return sha256_hex(std::as_bytes(std::span(text)));
 }
 
@@ -89,7 +89,7 @@ class Fields {
 
   [[noreturn]] void fail(std::string_view key, std::string_view expected, const Json& found) const {
     throw Error("[checkpoint] {}: {}{}: expected {}, found {}", file_, place_, key, expected,
-                in_quotes(found.dump(), 40));
+                in_quotes(json_text(found), 40));
   }
 
  private:
@@ -172,7 +172,7 @@ std::string to_json(const StateFile& file) {
         {"losses", {{"count", state.losses.count}, {"mean", state.losses.mean}, {"variance", state.losses.variance}}}}},
       {"files", std::move(files)}};
   json["checksum"] = checksum(json);
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 StateFile parse_state(std::string_view text, std::string_view name) {

@@ -21,4 +21,25 @@ bool nested_too_deep(std::string_view text) noexcept {
   return false;
 }
 
+namespace {
+
+template <typename Json>
+Json parse(std::string_view text) {
+  if (nested_too_deep(text)) return Json(Json::value_t::discarded);
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+template <typename Json>
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+nlohmann::json parse_json(std::string_view text) { return parse<nlohmann::json>(text); }
+nlohmann::ordered_json parse_ordered_json(std::string_view text) { return parse<nlohmann::ordered_json>(text); }
+
+std::string json_text(const nlohmann::json& json, int indent) { return dump(json, indent); }
+std::string json_text(const nlohmann::ordered_json& json, int indent) { return dump(json, indent); }
+
 }  // namespace quern

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <numeric>
 #include <vector>
 
@@ -73,7 +72,7 @@ std::string printable(std::string_view text, Lines lines) {
       result += character;
     } else {
       for (const char c : character) {
-        fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(c));
+        result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
       }
     }
   }
@@ -86,7 +85,7 @@ std::string in_quotes(std::string_view text, size_t limit) {
     if (c >= ' ' && c <= '~') {
       result += c;
     } else {
-      fmt::format_to(std::back_inserter(result), "\\x{:02x}", static_cast<unsigned char>(c));
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
   }
   return result + (text.size() > limit ? "...'" : "'");

@@ -19,7 +19,7 @@ const Json kNull;
 std::string described(const Json& value) {
   if (value.is_string()) return in_quotes(value.get_ref<const std::string&>());
   if (value.is_object() || value.is_array()) return std::string("an ") + value.type_name();
-  return value.is_null() ? "nothing" : value.dump();
+  return value.is_null() ? "nothing" : json_text(value);
 }
 
 bool is_id(const Json& value) { return value.is_number_unsigned() && value.get<uint64_t>() <= INT32_MAX; }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/json.h"
 #include "data/byte_alphabet.h"
 #include "data/tokenizer_json.h"
 
@@ -37,7 +38,7 @@ std::string document(Json added, Json pre_tokenizer, Json decoder, Json model) {
                      {"normalizer", nullptr},     {"pre_tokenizer", std::move(pre_tokenizer)},
                      {"post_processor", nullptr}, {"decoder", std::move(decoder)},
                      {"model", std::move(model)}};
-  return root.dump(2) + "\n";
+  return json_text(root, 2) + "\n";
 }
 
 Json added_token(const AddedToken& token) {

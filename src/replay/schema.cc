@@ -210,7 +210,7 @@ std::string Schema::text() const {
   std::string text = R"({"columns":[)";
   for (const Column& column : columns_) {
     if (&column != columns_.data()) text += ',';
-    text += fmt::format(R"({{"name":{},"dtype":"{}","shape":[{}])", Json(column.name).dump(), name_of(column.dtype),
+    text += fmt::format(R"({{"name":{},"dtype":"{}","shape":[{}])", json_text(Json(column.name)), name_of(column.dtype),
                         fmt::join(column.shape, ","));
     if (column.encoding != Encoding::kRaw) text += fmt::format(R"(,"encoding":"{}")", name_of(column.encoding));
     if (column.encoding == Encoding::kSparse) text += fmt::format(R"(,"most":{})", column.most);

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cmath>
 #include <initializer_list>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -130,7 +129,7 @@ void Metrics::write_step(const train::StepReport& report) {
                 {"elapsed", elapsed_}};
   if (report.skipped()) entry["skipped"] = true;
   if (report.memory) entry["memory"] = to_json(*report.memory);
-  write_line(entry.dump());
+  write_line(json_text(entry));
   unlogged_.reset();
 }
 
@@ -139,10 +138,9 @@ void Metrics::on_health(const train::HealthReport& report) {
   step_ = report.step;  // warnings about it follow before on_step()
   std::string line = fmt::format("{{\"step\":{},\"health\":{{", report.step);
   for (const train::TensorHealth& tensor : report.tensors) {
-    fmt::format_to(std::back_inserter(line),
-                   "{}\"{}\":{{\"norm\":{},\"mean\":{},\"largest\":{},\"zeros\":{},\"update_ratio\":{}}}",
-                   &tensor == report.tensors.data() ? "" : ",", tensor.name, number(tensor.norm), number(tensor.mean),
-                   number(tensor.largest), number(tensor.zeros), number(tensor.update_ratio));
+    line += fmt::format("{}\"{}\":{{\"norm\":{},\"mean\":{},\"largest\":{},\"zeros\":{},\"update_ratio\":{}}}",
+                        &tensor == report.tensors.data() ? "" : ",", tensor.name, number(tensor.norm),
+                        number(tensor.mean), number(tensor.largest), number(tensor.zeros), number(tensor.update_ratio));
   }
   write_line(line + "}}");
 }
@@ -157,11 +155,11 @@ void Metrics::on_incident(const train::IncidentReport& report) {
                         {"text", report.text},
                         {"action", train::policy_name(report.action)},
                         {"folder", report.folder.filename().string()}}}};
-  write_line(entry.dump());
+  write_line(json_text(entry));
 }
 
 void Metrics::on_validation(uint64_t step, double loss) {
-  write_line(Json({{"step", step}, {"validation_loss", loss}}).dump());
+  write_line(json_text(Json({{"step", step}, {"validation_loss", loss}})));
 }
 
 // So that where the run was stopped, and how long it took until then, is known.
@@ -176,7 +174,7 @@ void Metrics::on_warning(const std::string& text) {
 
 void Metrics::write_warning(const std::string& text) {
   const Json entry = {{"step", step_}, {"warning", text}};
-  write_line(entry.dump(-1, ' ', false, Json::error_handler_t::replace));  // it may name a file in any encoding
+  write_line(json_text(entry));  // it may name a file in any encoding
 }
 
 void Metrics::write_line(const std::string& line) {

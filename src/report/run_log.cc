@@ -96,8 +96,7 @@ class Reader {
   }
 
   static std::string wrong(std::string_view name, std::string_view expected, const Json& found) {
-    return fmt::format("{}: expected {}, found {}", name, expected,
-                       in_quotes(found.dump(-1, ' ', true, Json::error_handler_t::replace), 40));
+    return fmt::format("{}: expected {}, found {}", name, expected, in_quotes(json_text(found), 40));
   }
 
   static MemoryUse memory_of(const Json& entry) {

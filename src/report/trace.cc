@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "core/thread_profile.h"
 
 namespace quern::report {
@@ -16,9 +17,7 @@ namespace {
 
 using Lanes = std::vector<std::vector<ProfileEvent>>;
 
-std::string quoted(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+std::string quoted(std::string_view text) { return json_text(nlohmann::json(text)); }
 
 bool has_step(const ProfileEvent& event) { return event.step != ProfilePlace::kNone; }
 
@@ -52,19 +51,19 @@ std::string lane_name(size_t lane, size_t workers) {
 }
 
 // A call; times are in microseconds since `start`.
-void append(fmt::memory_buffer& out, const ProfileEvent& event, size_t lane, int64_t start, const std::string& name) {
+void append(std::string& out, const ProfileEvent& event, size_t lane, int64_t start, const std::string& name) {
   const auto microseconds = [](int64_t ns) { return static_cast<double>(ns) * 1e-3; };
-  fmt::format_to(std::back_inserter(out), R"({{"ph":"X","pid":1,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{},"args":{{)",
-                 lane, microseconds(event.begin - start), microseconds(event.end - event.begin), name);
+  out += fmt::format(R"({{"ph":"X","pid":1,"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{},"args":{{)", lane,
+                     microseconds(event.begin - start), microseconds(event.end - event.begin), name);
   const char* comma = "";
   const auto argument = [&](const char* key, int64_t value) {
-    fmt::format_to(std::back_inserter(out), "{}\"{}\":{}", comma, key, value);
+    out += fmt::format("{}\"{}\":{}", comma, key, value);
     comma = ",";
   };
   if (has_step(event)) argument("step", event.step);
   if (event.micro_batch != ProfilePlace::kNone) argument("micro_batch", event.micro_batch);
   if (event.layer != Timed::kNoLayer) argument("layer", event.layer);
-  fmt::format_to(std::back_inserter(out), "}}}},\n");
+  out += "}},\n";
 }
 
 }  // namespace
@@ -81,18 +80,17 @@ TraceInfo write_trace(const Profile& profile, size_t workers, const std::filesys
   }
   std::vector<std::string> names(kMaxRegions);
   AtomicFile file(path);
-  fmt::memory_buffer out;
+  std::string out;
   const auto flush = [&](size_t above) {
     if (out.size() <= above) return;
-    file.writer().write(std::string_view(out.data(), out.size()));
+    file.writer().write(out);
     out.clear();
   };
-  fmt::format_to(std::back_inserter(out), "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n");
+  out += "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   for (size_t lane = 0; lane < lanes.size(); ++lane) {
-    fmt::format_to(std::back_inserter(out),
-                   R"({{"ph":"M","pid":1,"tid":{0},"name":"thread_name","args":{{"name":"{1}"}}}},)"
-                   "\n",
-                   lane, lane_name(lane, workers));
+    out += fmt::format(R"({{"ph":"M","pid":1,"tid":{0},"name":"thread_name","args":{{"name":"{1}"}}}},)"
+                       "\n",
+                       lane, lane_name(lane, workers));
     for (const ProfileEvent& event : lanes[lane]) {
       if (event.begin < start) continue;
       std::string& name = names[event.region];
@@ -106,9 +104,8 @@ TraceInfo write_trace(const Profile& profile, size_t workers, const std::filesys
       flush(size_t{1} << 16);
     }
   }
-  fmt::format_to(std::back_inserter(out),
-                 R"({{"ph":"M","pid":1,"name":"process_name","args":{{"name":"quern train"}}}})"
-                 "\n]}}\n");
+  out += fmt::format(R"({{"ph":"M","pid":1,"name":"process_name","args":{{"name":"quern train"}}}})"
+                     "\n]}}\n");
   flush(0);
   file.commit();
   info.bytes = file.writer().written();

@@ -48,7 +48,7 @@ std::string to_json(const Incident& incident) {
                      {"worst_sequence", incident.worst_sequence},
                      {"worst_loss", number_text(incident.worst_loss)},
                      {"target", incident.target}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 // Fields of incident.json, each checked.
@@ -85,7 +85,7 @@ class Fields {
         .tensor = fields.text("tensor"), .nan = fields.text("kind") == "NaN", .sequence = fields.whole("sequence")};
   }
   [[noreturn]] void fail(const char* key, std::string_view expected) const {
-    throw Error("[incident] {}: {}: expected {}, found {}", file_, key, expected, in_quotes(at(key).dump(), 40));
+    throw Error("[incident] {}: {}: expected {}, found {}", file_, key, expected, in_quotes(json_text(at(key)), 40));
   }
 
  private:
@@ -106,7 +106,7 @@ void check_sequences(const Incident& incident, const RunConfig& config, const fs
 }
 
 Incident parse_incident(const std::string& text, const fs::path& path, const checkpoint::State& state) {
-  const Json json = parse_json<Json>(text);
+  const Json json = parse_ordered_json(text);
   const Fields fields(json, path.native());
   if (fields.whole("version") != kVersion) fields.fail("version", std::to_string(kVersion));
   Incident incident{.step = fields.whole("step"),

@@ -18,7 +18,7 @@ std::string nested(size_t depth, std::string_view open, std::string_view middle,
 TEST(Json, NestingIsAcceptedUpToTheLimit) {
   EXPECT_TRUE(parse_json(nested(kMaxJsonDepth, "[", "1", "]")).is_array());
   EXPECT_TRUE(parse_json(nested(kMaxJsonDepth, "{\"a\":", "1", "}")).is_object());
-  EXPECT_TRUE(parse_json<nlohmann::ordered_json>(nested(kMaxJsonDepth / 2, "[{\"a\":", "1", "}]")).is_array());
+  EXPECT_TRUE(parse_ordered_json(nested(kMaxJsonDepth / 2, "[{\"a\":", "1", "}]")).is_array());
   EXPECT_TRUE(parse_json(nested(kMaxJsonDepth + 1, "[", "1", "]")).is_discarded());
   EXPECT_TRUE(parse_json(nested(kMaxJsonDepth + 1, "{\"a\":", "1", "}")).is_discarded());
 }
