@@ -8,6 +8,7 @@
 #include "benchmarks/traffic.h"
 #include "benchmarks/workloads.h"
 #include "core/aligned_buffer.h"
+#include "core/measuring.h"
 
 namespace quern::bench {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "benchmarks/train_run.h"
 #include "core/clock.h"
+#include "core/measuring.h"
 #include "core/temporary_folder.h"
 #include "quern/profile.h"
 #include "report/limiter.h"
@@ -65,7 +66,7 @@ class Limiting : public Diagnostic {
   void switch_off(train::Trainer&) override {}
   void after_step(train::StepReport& report, const train::Trainer&) override {
     limiter_.add(report);
-    keep(limiter_.name());
+    do_not_optimize(limiter_.name());
   }
 
  private:
@@ -132,11 +133,11 @@ void time_regions(Context& context) {
   const auto regions = [] {
     for (int i = 0; i < kCount; ++i) {
       const Timed timed(kEmpty);
-      keep(i);
+      do_not_optimize(i);
     }
   };
   const auto nothing = [] {
-    for (int i = 0; i < kCount; ++i) keep(i);
+    for (int i = 0; i < kCount; ++i) do_not_optimize(i);
   };
   Profile profile({});
   const auto profiled = [&] {

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <thread>
 #include <utility>
 
 #include "core/clock.h"
 
 namespace quern::bench {
-Context::Context(Machine machine, const Peers* peers, size_t threads, bool quick, std::string filter)
+Context::Context(report::Machine machine, const Peers* peers, size_t threads, bool quick, std::string filter)
     : machine_(std::move(machine)), peers_(peers), threads_(threads), quick_(quick), filter_(std::move(filter)) {}
 
 void Context::add(std::string name, double value, std::string unit, std::string reference, double reference_value,
@@ -44,12 +43,6 @@ std::vector<double> best_times(const Context& context, const std::vector<std::fu
     }
   }
   return best;
-}
-
-void run_on_threads(size_t threads, const std::function<void(size_t)>& body) {
-  std::vector<std::jthread> others;
-  for (size_t t = 1; t < threads; ++t) others.emplace_back([&body, t] { body(t); });
-  body(0);
 }
 
 }  // namespace quern::bench

@@ -1,4 +1,4 @@
-// What benchmarks share: interleaved timing, results with their reference and bar, the machine's own limits.
+// What benchmarks share: interleaved timing, and results with their reference and bar.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "benchmarks/peers/peers.h"
+#include "report/machine.h"
 
 namespace quern::bench {
 
@@ -24,24 +25,13 @@ struct Result {
   bool pass = true;
 };
 
-// The limits of this machine, taken in this process just before the workloads.
-struct Machine {
-  double fma_peak_gflops = 0;      // all threads
-  double fma_peak_one_gflops = 0;  // one thread
-  double read_gbs = 0;             // all threads, from memory
-  double copy_gbs = 0;             // the same; bytes read and bytes written both count
-  size_t threads = 1;
-  std::string target, cpu;
-  bool fma = true;  // false: the target multiplies and adds, and both count
-};
-
 // What a workload is given, and where it leaves its results.
 class Context {
  public:
   // Results whose name does not contain `filter` are left out; an empty filter keeps all.
-  Context(Machine machine, const Peers* peers, size_t threads, bool quick, std::string filter = {});
+  Context(report::Machine machine, const Peers* peers, size_t threads, bool quick, std::string filter = {});
 
-  const Machine& machine() const { return machine_; }
+  const report::Machine& machine() const { return machine_; }
   const Peers* peers() const { return peers_; }  // null when the peers module is not there
   size_t threads() const { return threads_; }
   bool quick() const { return quick_; }  // smoke test: one short repeat, bars not judged
@@ -60,7 +50,7 @@ class Context {
   std::function<void(const Result&)> on_result;
 
  private:
-  Machine machine_;
+  report::Machine machine_;
   const Peers* peers_;
   size_t threads_;
   bool quick_;
@@ -73,21 +63,5 @@ class Context {
 // and at least `least` rounds (quick: 1 round). Interleaving lets a noisy neighbour disturb all alike.
 std::vector<double> best_times(const Context& context, const std::vector<std::function<void()>>& functions,
                                double seconds = 0.5, size_t least = 5);
-
-// Runs body(thread) on `threads` threads at once and returns when all have finished.
-void run_on_threads(size_t threads, const std::function<void(size_t)>& body);
-
-// Keeps the compiler from dropping what computed `value`.
-template <typename T>
-void keep(const T& value) {
-  asm volatile("" : : "g"(&value) : "memory");
-}
-
-// Measures the limits with `threads` threads and the target in use: about a second. `quick` takes a tenth of the time
-// and of the memory, and its bandwidths may be those of a cache.
-Machine measure_machine(size_t threads, bool quick = false);
-
-// Its FMA peak alone, in some milliseconds and without memory.
-double quick_fma_peak_gflops(size_t threads);
 
 }  // namespace quern::bench

@@ -10,6 +10,7 @@
 
 #include "benchmarks/workloads.h"
 #include "core/bounded_queue.h"
+#include "core/measuring.h"
 
 namespace quern::bench {
 namespace {

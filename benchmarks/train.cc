@@ -168,8 +168,9 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
   const std::string name = name_of(workload, config);
   const double work = tokens_of(config, steps);
   const double per_token = training_flops_per_token(ours.model.config(), config.model.context);
-  const double peak = std::max(context.machine().fma_peak_gflops, quick_fma_peak_gflops(threads));  // turbo varies
-  report::Utilisation utilisation(peak, [threads] { return quick_fma_peak_gflops(threads); });
+  const double peak =
+      std::max(context.machine().fma_peak_gflops, report::quick_fma_peak_gflops(threads));  // turbo varies
+  report::Utilisation utilisation(peak, [threads] { return report::quick_fma_peak_gflops(threads); });
   const double total = best_ours.times.total;
   TrainFigures figures{.preset = workload.preset,
                        .threads = threads,

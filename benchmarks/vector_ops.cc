@@ -8,6 +8,7 @@
 #include "benchmarks/traffic.h"
 #include "benchmarks/workloads.h"
 #include "core/aligned_buffer.h"
+#include "core/measuring.h"
 #include "kernels/convert.h"
 
 namespace quern::bench {
@@ -63,12 +64,12 @@ void bench_reads(Context& context, AlignedBuffer<float>& x) {
   bool finite = false;
   compare(
       context, "norm", n, bytes, [&] { norm = kernels::squared_norm(x.data(), n); },
-      [&] { keep(traffic_read(x.data(), n)); });
+      [&] { do_not_optimize(traffic_read(x.data(), n)); });
   for (size_t i = 0; i < n; ++i) expected += static_cast<double>(x[i]) * static_cast<double>(x[i]);
   check(context, "norm", expected, norm, 1e-5);
   compare(
       context, "finite", n, bytes, [&] { finite = kernels::all_finite(x.data(), n); },
-      [&] { keep(traffic_read(x.data(), n)); });
+      [&] { do_not_optimize(traffic_read(x.data(), n)); });
   if (!finite) context.wrong_answer("finite", "finite values were called infinite");
 }
 

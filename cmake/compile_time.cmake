@@ -19,3 +19,11 @@ function(quern_precompile target header)
     target_precompile_headers(${target} PRIVATE ${PROJECT_SOURCE_DIR}/${header})
   endif()
 endfunction()
+
+# The same with the precompiled header of `other`, which must be compiled with the same options.
+function(quern_precompile_as target other)
+  if(QUERN_PRECOMPILE)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_precompile_headers(${target} REUSE_FROM ${other})
+  endif()
+endfunction()

@@ -35,4 +35,4 @@ target_include_directories(quern_peers SYSTEM PRIVATE
   ${QUERN_CBLAS_INCLUDE} ${QUERN_CONCURRENTQUEUE_INCLUDE} ${QUERN_DNNL_INCLUDE})
 target_compile_options(quern_peers PRIVATE -O3 -Wall -Wextra -Wconversion)
 target_link_libraries(quern_peers PRIVATE ${QUERN_OPENBLAS_LIBRARY} ${QUERN_DNNL_LIBRARY} TBB::tbb Threads::Threads)
-add_dependencies(quern_program quern_peers)
+add_dependencies(quern_bench_program quern_peers)

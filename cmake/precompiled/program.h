@@ -1,7 +1,6 @@
-// What the files of the program include: the library's headers, command line parsing and JSON.
+// What the files of the program include: the library's headers, and JSON.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "cmake/precompiled/library.h"

@@ -1,171 +1,29 @@
-// quern bench: what the shipped code does here, beside the machine's limits and the libraries people would use instead.
-#include <fmt/format.h>
+// quern bench: starts quern-bench, which lies beside this program.
+#include <unistd.h>
 
-#include <algorithm>
-#include <memory>
-#include <string>
+#include <cerrno>
+#include <filesystem>
 #include <string_view>
-#include <vector>
+#include <system_error>
 
-#include "benchmarks/workloads.h"
-#include "cli/bench_diagnostics.h"
-#include "cli/bench_output.h"
-#include "cli/bench_train.h"
 #include "cli/commands.h"
-#include "cli/progress.h"
 #include "core/error.h"
 
 namespace quern::cli {
-namespace {
 
-struct Workload {
-  const char* group;                       // "kernels": quern bench kernels
-  std::vector<std::string_view> families;  // what its results' names start with
-  const char* description;
-  void (*run)(bench::Context&);
-};
+bool names_bench(int argc, char** argv) { return argc > 1 && std::string_view(argv[1]) == "bench"; }
 
-const std::vector<Workload>& workloads() {
-  static const std::vector<Workload> all = {
-      {"kernels", {"gemm"}, "matrix products NN, NT, TN against OpenBLAS", bench::bench_gemm},
-      {"kernels", {"adamw"}, "optimizer step against the same traffic without arithmetic", bench::bench_adamw},
-      {"kernels", {"layernorm"}, "forward and backward against copies and oneDNN", bench::bench_layernorm},
-      {"kernels", {"attention"}, "causal, tiled, against the full T x T matrix", bench::bench_attention},
-      {"kernels", {"gelu"}, "both directions at once against the same traffic without arithmetic", bench::bench_gelu},
-      {"kernels",
-       {"accumulate", "norm", "convert"},
-       "gradient operations against the same traffic without arithmetic",
-       bench::bench_vector_ops},
-      {"queue", {"queue"}, "bounded queue against a mutex, oneTBB and moodycamel", bench::bench_queue},
-      {"replay", {"replay"}, "adding and sampling against memcpy", bench::bench_replay},
-      {"replay", {"replay"}, "threads and processes at once against one alone", bench::bench_replay_parallel},
-      {"replay", {"replay"}, "snapshots of 2.5 GB saved and loaded", bench::bench_replay_snapshot}};
-  return all;
+void list_bench(Parser root) {
+  root.add_command("bench", "Measure, and compare with limits and peers from the same run");
 }
 
-struct Options {
-  size_t threads = 1;
-  bool json = false;
-  bool quick = false;
-  std::string filter;
-};
-
-// "gemm" or "gemm/nt/256" name a family, so only the workloads with a family that ends like that can match ("norm" is
-// also the end of "layernorm"). Any other filter may occur inside any name, and the workloads decide result by result.
-bool may_match(const Workload& workload, std::string_view filter) {
-  const std::string_view head = filter.substr(0, filter.find('/'));
-  const auto is_head = [&](std::string_view family) { return family == head; };
-  const auto ends_like_head = [&](std::string_view family) { return family.ends_with(head); };
-  const bool names_family = std::any_of(workloads().begin(), workloads().end(), [&](const Workload& other) {
-    return std::any_of(other.families.begin(), other.families.end(), is_head);
-  });
-  return !names_family || std::any_of(workload.families.begin(), workload.families.end(), ends_like_head);
-}
-
-int list_workloads() {
-  for (const Workload& workload : workloads()) {
-    const std::string families = fmt::format("{}", fmt::join(workload.families, ", "));
-    fmt::print("{:<8} {:<26} {}\n", workload.group, families, workload.description);
+int run_bench_program(char** argv) {
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "quern-bench";
+  execv(program.c_str(), argv + 1);  // "bench" is the name that it does not look at
+  if (errno == ENOENT) {
+    throw Error("bench: expected the program {}, found none; build it with `make build`", program.native());
   }
-  fmt::print("{:<8} {:<26} {}\n", "train", "tiny, small, gpt2", "whole training steps (--preset)");
-  fmt::print("{:<11} {:<23} {}\n", "diagnostics", "tiny, small, gpt2", "the same, watched and not");
-  return 0;
-}
-
-bench::Context make_context(const Options& options, Progress& progress) {
-  progress.show("measuring the machine");
-  bench::Machine machine = bench::measure_machine(options.threads, options.quick);
-  const bench::Peers* peers = bench::load_peers(machine.target.c_str());
-  return {std::move(machine), peers, options.threads, options.quick, options.filter};
-}
-
-void run_workloads(std::string_view group, const Options& options, bench::Context& context, Progress& progress) {
-  for (const Workload& workload : workloads()) {
-    if (workload.group != group || !may_match(workload, options.filter)) continue;
-    const std::string what = fmt::format("running {}", fmt::join(workload.families, ", "));
-    context.on_result = [&](const bench::Result& result) {
-      progress.clear();
-      if (!options.json) print_row(result, !options.quick);
-      progress.show(what + ", " + result.name + " done");
-    };
-    progress.show(what);
-    workload.run(context);
-  }
-  progress.clear();
-}
-
-int run_bench(std::string_view group, const Options& options) {
-  Progress progress;
-  bench::Context context = make_context(options, progress);
-  progress.clear();
-  if (!options.json) {
-    print_machine(context.machine(), context.peers());
-    print_header();
-  }
-  run_workloads(group, options, context, progress);
-  if (context.results().empty() && !options.filter.empty()) {
-    throw Error("--filter: nothing in `bench {}` matches '{}'; `quern bench --list` names the workloads", group,
-                options.filter);
-  }
-  if (options.json) {
-    print_json(results_json(context));
-  } else {
-    print_summary(context);
-  }
-  return exit_code(context);
-}
-
-constexpr const char* kExamples = R"(Examples:
-  quern bench --list
-  quern bench kernels
-  quern bench kernels --filter gemm/nt --threads 1
-  quern bench queue --json > queue.json
-  quern bench replay --filter replay/add
-  quern bench train --preset small
-  quern bench diagnostics
-
-A bar is a ratio that must be reached. Exit code: 0 all bars reached, 1 a bar missed or an answer wrong, 2 bad usage.)";
-
-CLI::App* add_group(CLI::App& bench, const char* name, const char* description, Options& options) {
-  CLI::App* group = bench.add_subcommand(name, description);
-  add_threads_option(*group, options.threads);
-  group->add_flag("--json", options.json, "Print one JSON object");
-  group->add_option("--filter", options.filter, "Only results whose name contains this")->type_name("TEXT");
-  group->add_flag("--quick", options.quick, "One short repeat of each; checks answers, does not judge bars");
-  group->footer(kExamples);
-  return group;
-}
-
-}  // namespace
-
-Command add_bench(CLI::App& app) {
-  struct State {
-    Options options;
-    TrainBenchOptions train;
-    DiagnosticsBenchOptions diagnostics;
-    bool list = false;
-  };
-  const auto state = std::make_shared<State>();
-  CLI::App* bench = app.add_subcommand("bench", "Measure, and compare with limits and peers from the same run");
-  bench->add_flag("--list", state->list, "Name the workloads");
-  bench->footer(kExamples);
-  CLI::App* kernels =
-      add_group(*bench, "kernels", "GEMM, attention, LayerNorm, AdamW and vector operations", state->options);
-  CLI::App* queue = add_group(*bench, "queue", "The bounded queue, 1x1 to 4x4 producers x consumers", state->options);
-  CLI::App* replay =
-      add_group(*bench, "replay", "The replay buffer: rows of 49,924 bytes, up to 5 GB of them", state->options);
-  CLI::App* train = add_train_bench(*bench, state->train);
-  CLI::App* diagnostics = add_diagnostics_bench(*bench, state->diagnostics);
-  return {
-      bench, [state, kernels, queue, replay, train, diagnostics] {
-        if (state->list) return list_workloads();
-        if (kernels->parsed()) return run_bench("kernels", state->options);
-        if (queue->parsed()) return run_bench("queue", state->options);
-        if (replay->parsed()) return run_bench("replay", state->options);
-        if (train->parsed()) return run_train_bench(state->train);
-        if (diagnostics->parsed()) return run_diagnostics_bench(state->diagnostics);
-        throw Error("bench: expected kernels, queue, replay, train, diagnostics or --list; run `quern bench --help`");
-      }};
+  throw Error("bench: cannot start {}: {}", program.native(), std::generic_category().message(errno));
 }
 
 }  // namespace quern::cli

@@ -1,33 +1,23 @@
 // The commands of the program, one file each. Adding one: write its file, declare it here, name it in main.cc.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <cstddef>
-#include <functional>
+#include "cli/parser.h"
 
 namespace quern::cli {
 
-// What a command does once its line is parsed; returns the exit code: 0 fine, 1 ran and found a failure. Bad input
-// throws.
-using Run = std::function<int()>;
+// Each adds its command, with flags and help, to `root`.
+Command add_info(Parser root);
+Command add_train(Parser root);
+Command add_generate(Parser root);
+Command add_eval(Parser root);
+Command add_report(Parser root);
+Command add_tokenize(Parser root);
+Command add_plan(Parser root);
+Command add_rerun_step(Parser root);
 
-struct Command {
-  CLI::App* parser;
-  Run run;
-};
-
-// Adds the command's flags and help to `app`.
-Command add_info(CLI::App& app);
-Command add_bench(CLI::App& app);
-Command add_train(CLI::App& app);
-Command add_generate(CLI::App& app);
-Command add_eval(CLI::App& app);
-Command add_report(CLI::App& app);
-Command add_tokenize(CLI::App& app);
-Command add_plan(CLI::App& app);
-Command add_replay_step(CLI::App& app);
-
-// --threads N, 1 to kMostThreads; `threads` starts as the cores that can be used.
-void add_threads_option(CLI::App& command, size_t& threads);
+// `quern bench` is a program of its own, quern-bench beside this one, so that this one is built without benchmarks.
+bool names_bench(int argc, char** argv);  // whether the first word is "bench"
+void list_bench(Parser root);             // in the help
+int run_bench_program(char** argv);       // replaces this process; Error when the program is not there
 
 }  // namespace quern::cli

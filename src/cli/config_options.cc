@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "cli/whole_number.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "train/run.h"
@@ -39,15 +38,13 @@ constexpr Flag kFlags[] = {
 };
 static_assert(train::kMostThreads == 64);  // as the help says
 
-void add_flag(CLI::App& command, ConfigOptions& options, const Flag& flag) {
+void add_flag(Parser command, ConfigOptions& options, const Flag& flag) {
   const auto add = [&options, &flag](const std::string& value) {
     options.flags.push_back(
         {fmt::format("{} {}", flag.name, in_quotes(value)), std::string(flag.setting) + "=" + value});
   };
   const std::string help = *flag.help != '\0' ? flag.help : fmt::format("--set {}=VALUE", flag.setting);
-  command.add_option_function<std::string>(flag.name, add, help)
-      ->type_name("VALUE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command.add_text(flag.name, add, "VALUE", help);
 }
 
 // 0 means every core in a file; on the command line it can only be a mistake. So the range is another one here.
@@ -55,21 +52,17 @@ void check_threads(const FlagSetting& flag) {
   constexpr std::string_view kSetting = "train.threads=";
   if (!flag.setting.starts_with(kSetting)) return;
   std::string value = flag.setting.substr(kSetting.size());
-  const std::string problem = whole_number<size_t>(1, train::kMostThreads)(value);
+  const std::string problem = check_whole_number(value, {1, train::kMostThreads});
   if (!problem.empty()) throw Error("[config] {}: {}", flag.place, problem);
 }
 
 }  // namespace
 
-void add_config_options(CLI::App& command, ConfigOptions& options) {
-  command.add_option("DATA", options.data, "Text files, folders, .jsonl files or token shards (.bin)");
-  command.add_option("--preset", options.preset, "Sizes and settings to start from: tiny, small or gpt2")
-      ->type_name("NAME")
-      ->capture_default_str();
-  command.add_option("--config", options.config_file, "Settings in TOML, over those of the preset")->type_name("FILE");
-  command.add_option("--set", options.settings, "One setting, over the others; may be repeated")
-      ->type_name("TABLE.NAME=VALUE")
-      ->allow_extra_args(false);  // one value after each; the next word may be DATA
+void add_config_options(Parser command, ConfigOptions& options) {
+  command.add_words("DATA", options.data, "Text files, folders, .jsonl files or token shards (.bin)");
+  command.add_text("--preset", options.preset, "NAME", "Sizes and settings to start from: tiny, small or gpt2");
+  command.add_text("--config", options.config_file, "FILE", "Settings in TOML, over those of the preset");
+  command.add_list("--set", options.settings, "TABLE.NAME=VALUE", "One setting, over the others; may be repeated");
   for (const Flag& flag : kFlags) add_flag(command, options, flag);
 }
 

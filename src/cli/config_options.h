@@ -1,10 +1,10 @@
 // The flags from which a run's config is made.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/parser.h"
 #include "train/config.h"
 
 namespace quern::cli {
@@ -23,8 +23,9 @@ struct ConfigOptions {
   std::vector<FlagSetting> flags;
 };
 
-// DATA, --preset, --config, --set, and the flags of single settings. `options` must live as long as `command`.
-void add_config_options(CLI::App& command, ConfigOptions& options);
+// DATA, --preset, --config, --set, and the flags of single settings. `options` must live until the line has been
+// parsed.
+void add_config_options(Parser command, ConfigOptions& options);
 
 // The preset, then --config, --set, and the flags of single settings.
 train::RunConfig config_of(const ConfigOptions& options);

@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/warnings.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "report/numbers.h"
 #include "train/evaluate.h"
 #include "train/evaluation_text.h"
@@ -41,7 +42,7 @@ void print(const train::Evaluation& result, uint64_t step, bool json) {
                          {"loss", result.loss},
                          {"perplexity", result.perplexity()},
                          {"bits_per_byte", bits ? Json(*bits) : Json(nullptr)}};
-    fmt::print("{}\n", object.dump(2));
+    fmt::print("{}\n", json_text(object, 2));
     return;
   }
   fmt::print("step           {}\ntokens         {}\nloss           {}\nperplexity     {}\n", step, result.tokens,
@@ -67,14 +68,14 @@ int run_eval(const Options& options) {
 
 }  // namespace
 
-Command add_eval(CLI::App& app) {
+Command add_eval(Parser root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* eval = app.add_subcommand("eval", "Measure how well a trained model predicts a text");
-  eval->add_option("DATA", options->data, "Text files, folders or .jsonl files; none: the run's held-out text");
-  eval->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
-  add_threads_option(*eval, options->threads);
-  eval->add_flag("--json", options->json, "Print one JSON object");
-  eval->footer(kExamples);
+  Parser eval = root.add_command("eval", "Measure how well a trained model predicts a text");
+  eval.add_words("DATA", options->data, "Text files, folders or .jsonl files; none: the run's held-out text");
+  eval.add_text("--run", options->run, "DIR", "The folder of the run");
+  eval.add_threads(options->threads);
+  eval.add_flag("--json", options->json, "Print one JSON object");
+  eval.set_footer(kExamples);
   return {eval, [options] { return run_eval(*options); }};
 }
 

@@ -8,7 +8,6 @@
 
 #include "cli/commands.h"
 #include "cli/warnings.h"
-#include "cli/whole_number.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "generate/generate.h"
@@ -62,36 +61,23 @@ int run_generate(const Options& options) {
 
 }  // namespace
 
-Command add_generate(CLI::App& app) {
+Command add_generate(Parser root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* generate = app.add_subcommand("generate", "Let a trained model continue a text");
-  generate->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
-  generate->add_option("--prompt", options->prompt, "What the text starts with; none: a new line")->type_name("TEXT");
-  generate->add_option("--tokens", options->generate.max_tokens, "How many tokens to add at most")
-      ->transform(whole_number<size_t>())
-      ->type_name("N")
-      ->capture_default_str();
-  generate
-      ->add_option("--temperature", options->generate.sampling.temperature,
-                   "Below 1 more likely text, above 1 more surprising; 0 the likeliest token")
-      ->type_name("X")
-      ->capture_default_str();
-  generate->add_option("--top-k", options->generate.sampling.top_k, "Only the k likeliest tokens; 0 for all")
-      ->transform(whole_number<int64_t>())
-      ->type_name("K")
-      ->capture_default_str();
-  generate->add_option("--top-p", options->generate.sampling.top_p, "Only the likeliest tokens that make up this share")
-      ->type_name("P")
-      ->capture_default_str();
-  generate->add_option("--seed", options->generate.sampling.seed, "Another seed, another text")
-      ->transform(whole_number<uint64_t>())
-      ->type_name("N")
-      ->capture_default_str();
-  generate->add_flag("--ignore-end", options->generate.ignore_end,
-                     "Continue after the end of a document instead of stopping there");
-  add_threads_option(*generate, options->threads);
-  generate->footer(kExamples);
-  return {generate, [options] { return run_generate(*options); }};
+  GenerateOptions& generate = options->generate;
+  Parser command = root.add_command("generate", "Let a trained model continue a text");
+  command.add_text("--run", options->run, "DIR", "The folder of the run");
+  command.add_text("--prompt", options->prompt, "TEXT", "What the text starts with; none: a new line");
+  command.add_number("--tokens", generate.max_tokens, "N", "How many tokens to add at most");
+  command.add_number("--temperature", generate.sampling.temperature, "X",
+                     "Below 1 more likely text, above 1 more surprising; 0 the likeliest token");
+  command.add_number("--top-k", generate.sampling.top_k, "K", "Only the k likeliest tokens; 0 for all");
+  command.add_number("--top-p", generate.sampling.top_p, "P", "Only the likeliest tokens that make up this share");
+  command.add_number("--seed", generate.sampling.seed, "N", "Another seed, another text");
+  command.add_flag("--ignore-end", generate.ignore_end,
+                   "Continue after the end of a document instead of stopping there");
+  command.add_threads(options->threads);
+  command.set_footer(kExamples);
+  return {command, [options] { return run_generate(*options); }};
 }
 
 }  // namespace quern::cli

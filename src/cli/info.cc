@@ -4,14 +4,15 @@
 #include <memory>
 #include <string>
 
-#include "benchmarks/harness.h"
 #include "cli/commands.h"
 #include "cli/machine_json.h"
 #include "cli/progress.h"
 #include "cli/run_info.h"
 #include "cli/version.h"
 #include "core/cpu_info.h"
+#include "core/json.h"
 #include "kernels/target.h"
+#include "report/machine.h"
 
 namespace quern::cli {
 namespace {
@@ -47,7 +48,7 @@ std::string target_names(const std::string& separator) {
   return names;
 }
 
-void print_text(const CpuInfo& cpu, const bench::Machine& machine) {
+void print_text(const CpuInfo& cpu, const report::Machine& machine) {
   const char* unit = machine.fma ? "" : "  (no fused multiply-add: a multiply and an add)";
   fmt::print("{}\n\n", version_line());
   fmt::print("cpu          {}\n", or_unknown(cpu.model));
@@ -62,7 +63,7 @@ void print_text(const CpuInfo& cpu, const bench::Machine& machine) {
   fmt::print("memory copy  {:.1f} GB/s (read + written)\n", machine.copy_gbs);
 }
 
-void print_json(const CpuInfo& cpu, const bench::Machine& machine) {
+void print_json(const CpuInfo& cpu, const report::Machine& machine) {
   Json targets = Json::array();
   for (const kernels::Target& target : kernels::available_targets()) {
     targets.push_back({{"name", target.name}, {"fma", target.fma}});
@@ -72,7 +73,7 @@ void print_json(const CpuInfo& cpu, const bench::Machine& machine) {
                        {"l3_bytes", cpu.l3_bytes},     {"page_bytes", cpu.page_bytes},
                        {"huge_pages", cpu.huge_pages}, {"memory_bytes", cpu.memory_bytes}};
   const Json all = {{"machine", to_json(machine)}, {"system", system}, {"targets", targets}};
-  fmt::print("{}\n", all.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", json_text(all, 2));
 }
 
 int run_info(const Options& options) {
@@ -86,7 +87,7 @@ int run_info(const Options& options) {
   }
   Progress progress;
   progress.show("measuring multiply-adds and memory, about a second");
-  const bench::Machine machine = bench::measure_machine(options.threads, options.quick);
+  const report::Machine machine = report::measure_machine(options.threads, options.quick);
   progress.clear();
   const CpuInfo cpu = cpu_info();
   options.json ? print_json(cpu, machine) : print_text(cpu, machine);
@@ -95,17 +96,16 @@ int run_info(const Options& options) {
 
 }  // namespace
 
-Command add_info(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("info", "The limits of this machine, measured; or what is in the folder of a run");
+Command add_info(Parser root) {
   const auto options = std::make_shared<Options>();
-  add_threads_option(*command, options->threads);
-  command->add_option("--run", options->run, "Describe this run instead of the machine")->type_name("DIR");
-  command->add_flag("--json", options->json, "Print one JSON object");
-  command->add_flag("--quick", options->quick, "Measure a tenth as long; figures are rough");
-  command->add_flag("--targets", options->targets, "Print the vector targets, one per line, and measure nothing");
-  command->footer(kExamples);
-  return {command, [options] { return run_info(*options); }};
+  Parser info = root.add_command("info", "The limits of this machine, measured; or what is in the folder of a run");
+  info.add_threads(options->threads);
+  info.add_text("--run", options->run, "DIR", "Describe this run instead of the machine");
+  info.add_flag("--json", options->json, "Print one JSON object");
+  info.add_flag("--quick", options->quick, "Measure a tenth as long; figures are rough");
+  info.add_flag("--targets", options->targets, "Print the vector targets, one per line, and measure nothing");
+  info.set_footer(kExamples);
+  return {info, [options] { return run_info(*options); }};
 }
 
 }  // namespace quern::cli

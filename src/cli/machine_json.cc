@@ -4,7 +4,7 @@
 
 namespace quern::cli {
 
-Json to_json(const bench::Machine& machine) {
+Json to_json(const report::Machine& machine) {
   return {{"fma_peak_gflops", machine.fma_peak_gflops},
           {"read_gbs", machine.read_gbs},
           {"copy_gbs", machine.copy_gbs},

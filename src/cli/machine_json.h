@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "benchmarks/harness.h"
+#include "report/machine.h"
 
 namespace quern::cli {
 
@@ -11,6 +11,6 @@ namespace quern::cli {
 using Json = nlohmann::ordered_json;
 
 // Adds version and commit to the measured limits, so that a published number names both.
-Json to_json(const bench::Machine& machine);
+Json to_json(const report::Machine& machine);
 
 }  // namespace quern::cli

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/machine_json.h"
+#include "core/json.h"
 #include "core/process_memory.h"
 #include "report/plan_text.h"
 #include "train/plan.h"
@@ -88,7 +89,7 @@ int run_plan(const Options& options) {
   const Guess guess = guess_data(config);
   const train::Plan plan = train::make_plan(config, guess.vocabulary, resident_bytes() + guess.bytes);
   if (options.json) {
-    fmt::print("{}\n", to_json(plan, guess).dump(2));
+    fmt::print("{}\n", json_text(to_json(plan, guess), 2));
     return 0;
   }
   const auto& model = config.model;
@@ -100,12 +101,12 @@ int run_plan(const Options& options) {
 
 }  // namespace
 
-Command add_plan(CLI::App& app) {
+Command add_plan(Parser root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* plan = app.add_subcommand("plan", "What a run would occupy, and the fastest way to stay within a limit");
-  add_config_options(*plan, options->config);
-  plan->add_flag("--json", options->json, "Print one JSON object");
-  plan->footer(kExamples);
+  Parser plan = root.add_command("plan", "What a run would occupy, and the fastest way to stay within a limit");
+  add_config_options(plan, options->config);
+  plan.add_flag("--json", options->json, "Print one JSON object");
+  plan.set_footer(kExamples);
   return {plan, [options] { return run_plan(*options); }};
 }
 

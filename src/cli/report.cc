@@ -15,6 +15,7 @@
 #include "cli/machine_json.h"
 #include "cli/warnings.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "report/loss_curve.h"
 #include "report/run_log.h"
 #include "report/run_summary.h"
@@ -138,7 +139,7 @@ int run_report(const Options& options) {
     for (const std::string& line : log.damaged) warnings.on_warning(line + "; the line was left out");
     fmt::print("{}", report::to_csv(log));
   } else if (options.json) {
-    fmt::print("{}\n", to_json(options, summary, config).dump(2, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(to_json(options, summary, config), 2));
   } else {
     fmt::print("{}{}", report::to_text(summary, config, parameters_of(options.run)), curve(log));
   }
@@ -147,13 +148,13 @@ int run_report(const Options& options) {
 
 }  // namespace
 
-Command add_report(CLI::App& app) {
+Command add_report(Parser root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* report = app.add_subcommand("report", "A run in a table and its loss curve, or as CSV");
-  report->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
-  report->add_flag("--json", options->json, "Print one JSON object");
-  report->add_flag("--csv", options->csv, "Print every logged step, a line each");
-  report->footer(kExamples);
+  Parser report = root.add_command("report", "A run in a table and its loss curve, or as CSV");
+  report.add_text("--run", options->run, "DIR", "The folder of the run");
+  report.add_flag("--json", options->json, "Print one JSON object");
+  report.add_flag("--csv", options->csv, "Print every logged step, a line each");
+  report.set_footer(kExamples);
   return {report, [options] { return run_report(*options); }};
 }
 

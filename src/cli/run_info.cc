@@ -8,6 +8,7 @@
 #include "cli/machine_json.h"
 #include "cli/warnings.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "report/numbers.h"
 #include "train/load.h"
 #include "train/run.h"
@@ -68,7 +69,7 @@ void print_run_info(const std::string& folder, bool json) {
   const auto newest = train::newest_checkpoint(folder, warnings, checkpoint::Parts::kWeights);
   if (!newest) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder);
   if (json) {
-    fmt::print("{}\n", describe(folder, config, *newest).dump(2, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}\n", json_text(describe(folder, config, *newest), 2));
   } else {
     print_text(config, *newest);
   }

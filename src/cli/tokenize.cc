@@ -10,7 +10,6 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
-#include "cli/whole_number.h"
 #include "core/error.h"
 #include "core/mapped_file.h"
 #include "core/text.h"
@@ -29,7 +28,7 @@ struct Options {
   std::string text;
   std::string tokenizer;
   std::string out;
-  train::TokenizerKind kind = train::TokenizerKind::kBpe;
+  std::string kind = "bpe";
   uint64_t vocabulary = 8192;
 };
 
@@ -45,7 +44,8 @@ With bpe every document (a text file, a record of JSON Lines) ends with the toke
 // A tokenizer.json, or a folder that has one: a run, or what --out wrote.
 std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options) {
   if (options.tokenizer.empty()) {
-    return train::learn_tokenizer(options.kind, options.vocabulary, {options.data.begin(), options.data.end()});
+    return train::learn_tokenizer(train::tokenizer_kind(options.kind), options.vocabulary,
+                                  {options.data.begin(), options.data.end()});
   }
   return data::Tokenizer::load(options.tokenizer);
 }
@@ -137,27 +137,19 @@ int run_tokenize(const Options& options) {
 
 }  // namespace
 
-Command add_tokenize(CLI::App& app) {
+Command add_tokenize(Parser root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* tokenize = app.add_subcommand("tokenize", "Turn text into token ids, to look at or to train on");
-  tokenize->add_option("DATA", options->data, "Text files, folders or .jsonl files");
-  tokenize->add_option("--out", options->out, "The folder for tokens.bin and tokenizer.json")->type_name("DIR");
-  tokenize->add_option("--tokenizer", options->tokenizer, "A tokenizer.json or a folder with one; none: learn one")
-      ->type_name("PATH");
-  tokenize->add_option("--kind", options->kind, "What to learn: byte, char or bpe")
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, train::TokenizerKind>{{"byte", train::TokenizerKind::kByte},
-                                                                              {"char", train::TokenizerKind::kChar},
-                                                                              {"bpe", train::TokenizerKind::kBpe}})
-              .description(""))
-      ->type_name("KIND")
-      ->default_str("bpe");
-  tokenize->add_option("--vocabulary", options->vocabulary, "Tokens of bpe: 256 bytes, what it learns, the end of text")
-      ->transform(whole_number(uint64_t{257}, uint64_t{65536}))
-      ->type_name("N")
-      ->capture_default_str();
-  tokenize->add_option("--text", options->text, "Print the tokens of this text")->type_name("TEXT");
-  tokenize->footer(kExamples);
+  Parser tokenize = root.add_command("tokenize", "Turn text into token ids, to look at or to train on");
+  tokenize.add_words("DATA", options->data, "Text files, folders or .jsonl files");
+  tokenize.add_text("--out", options->out, "DIR", "The folder for tokens.bin and tokenizer.json");
+  tokenize.add_text("--tokenizer", options->tokenizer, "PATH",
+                    "A tokenizer.json or a folder with one; none: learn one");
+  tokenize.add_choice("--kind", options->kind, train::tokenizer_kind_names(), "KIND",
+                      "What to learn: byte, char or bpe");
+  tokenize.add_number("--vocabulary", options->vocabulary, "N",
+                      "Tokens of bpe: 256 bytes, what it learns, the end of text", {257, 65536});
+  tokenize.add_text("--text", options->text, "TEXT", "Print the tokens of this text");
+  tokenize.set_footer(kExamples);
   return {tokenize, [options] { return run_tokenize(*options); }};
 }
 

@@ -9,13 +9,13 @@
 #include <string>
 #include <system_error>
 
-#include "benchmarks/harness.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/run_folder.h"
 #include "cli/stop_signals.h"
 #include "core/error.h"
 #include "report/console.h"
+#include "report/machine.h"
 #include "report/profiler.h"
 #include "report/run_files.h"
 #include "train/observers.h"
@@ -66,7 +66,7 @@ Exit code 0: the run is finished, or stopped and saved, whether or not its outpu
 
 // The limits are measured again and better than for the progress line, which must not delay the first step.
 void finish_profile(report::Profiler& profiler, size_t threads, double peak, report::Output& out) {
-  const bench::Machine machine = bench::measure_machine(threads);
+  const report::Machine machine = report::measure_machine(threads);
   profiler.finish(std::max(peak, machine.fma_peak_gflops), machine.copy_gbs, out);
 }
 
@@ -104,12 +104,12 @@ int run_train(const Options& options) {
   const std::atomic<bool>& stop = stop_on_signals();
   const RunFolder folder(options.run);
   const size_t threads = train::thread_count(config);
-  const double peak = bench::quick_fma_peak_gflops(threads);
+  const double peak = report::quick_fma_peak_gflops(threads);
   report::Console console({.out = stdout,
                            .terminal = isatty(STDOUT_FILENO) != 0,
                            .interval = std::max<uint64_t>(1, config.log.interval),
                            .peak_gflops = peak,
-                           .measure_peak = [threads] { return bench::quick_fma_peak_gflops(threads); },
+                           .measure_peak = [threads] { return report::quick_fma_peak_gflops(threads); },
                            .config = &config});
   report::RunFiles files(folder.path(), config);
   report::Profiler profiler({.table = options.profile, .trace = options.trace});
@@ -124,16 +124,16 @@ int run_train(const Options& options) {
 
 }  // namespace
 
-Command add_train(CLI::App& app) {
+Command add_train(Parser root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* train = app.add_subcommand("train", "Train a model on text; on small stories when none is given");
-  add_config_options(*train, options->config);
-  train->add_option("--run", options->run, "The folder of the run")->type_name("DIR");
-  train->add_flag("--resume", options->resume, "Go on with the run in --run");
-  train->add_flag("--print-config", options->print_config, "Print every setting with its meaning, and stop");
-  train->add_flag("--profile", options->profile, "Print at the end where the workers' time went");
-  train->add_option("--trace", options->trace, "Write a Chrome trace of the last steps")->type_name("FILE");
-  train->footer(kExamples);
+  Parser train = root.add_command("train", "Train a model on text; on small stories when none is given");
+  add_config_options(train, options->config);
+  train.add_text("--run", options->run, "DIR", "The folder of the run");
+  train.add_flag("--resume", options->resume, "Go on with the run in --run");
+  train.add_flag("--print-config", options->print_config, "Print every setting with its meaning, and stop");
+  train.add_flag("--profile", options->profile, "Print at the end where the workers' time went");
+  train.add_text("--trace", options->trace, "FILE", "Write a Chrome trace of the last steps");
+  train.set_footer(kExamples);
   return {train, [options] { return run_train(*options); }};
 }
 

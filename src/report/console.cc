@@ -96,7 +96,7 @@ void Console::on_incident(const train::IncidentReport& report) {
                                : fmt::format("back to step {}", report.goes_on_after);
   on_warning(fmt::format("{}; {}", report.text, done));
   if (report.folder.empty()) return;
-  out_.print("saved; look at it with `quern replay-step {}`\n", printable(report.folder.string()));
+  out_.print("saved; look at it with `quern rerun-step {}`\n", printable(report.folder.string()));
 }
 
 void Console::on_validation(uint64_t step, double loss) {

@@ -100,6 +100,9 @@ struct RunConfig {
 
 // fp32, bf16 or fp16, as in files.
 std::string_view precision_name(Precision precision);
+
+std::vector<std::string_view> tokenizer_kind_names();  // "byte", "char", "bpe"
+TokenizerKind tokenizer_kind(std::string_view name);   // one of these names
 // stop, skip or rollback.
 std::string_view policy_name(Policy policy);
 

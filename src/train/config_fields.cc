@@ -180,6 +180,12 @@ std::string join_choices(std::span<const std::string_view> names) {
 
 std::string_view precision_name(Precision precision) { return kPrecisions[static_cast<size_t>(precision)]; }
 
+std::vector<std::string_view> tokenizer_kind_names() { return {kTokenizers.begin(), kTokenizers.end()}; }
+
+TokenizerKind tokenizer_kind(std::string_view name) {
+  return static_cast<TokenizerKind>(std::find(kTokenizers.begin(), kTokenizers.end(), name) - kTokenizers.begin());
+}
+
 std::string_view policy_name(Policy policy) { return kPolicies[static_cast<size_t>(policy)]; }
 
 std::span<const Field> fields() {

@@ -32,11 +32,11 @@ class IncidentTest(ProgramTest):
         incident = pathlib.Path(run) / "incidents" / "step-00000202"
         failed = self.fails("train", self.text, *SETTINGS, "--run", run,
                             says=["step 202: the loss is", "deviations", "sequence 4 of 4", str(incident)])
-        self.assertIn(f"saved; look at it with `quern replay-step {incident}`", failed.stdout)
+        self.assertIn(f"saved; look at it with `quern rerun-step {incident}`", failed.stdout)
         self.assertEqual(self.info("run")["step"], 201)
         self.assertEqual([line["incident"]["step"] for line in self.metrics("run") if "incident" in line], [202])
         for threads in (1, 4):
-            printed = self.works("replay-step", incident, "--threads", threads)
+            printed = self.works("rerun-step", incident, "--threads", threads)
             self.assertIn("the same as recorded, bit for bit\n", printed)
             self.assertIn("first bad tensor  none", printed)
             self.assertRegex(printed, r"highest losses    [0-9.]+ \(sequence 4\)")
@@ -106,15 +106,15 @@ class IncidentTest(ProgramTest):
         self.assertEqual(steps, list(range(1, 211)))
 
     def test_what_is_no_incident_is_refused(self):
-        self.fails("replay-step", says=["expected the folder of an incident"])
-        self.fails("replay-step", self.path("none"), says=["expected the folder of an incident"])
+        self.fails("rerun-step", says=["expected the folder of an incident"])
+        self.fails("rerun-step", self.path("none"), says=["expected the folder of an incident"])
         quern("train", self.text, *SETTINGS, "--run", self.path("run"))
-        self.fails("replay-step", self.folder / "run" / "checkpoints" / "step-00000201", says=["found a checkpoint"])
+        self.fails("rerun-step", self.folder / "run" / "checkpoints" / "step-00000201", says=["found a checkpoint"])
         batch = self.folder / "run" / "incidents" / "step-00000202" / "batch.safetensors"
         batch.write_bytes(batch.read_bytes()[:-4])
-        self.fails("replay-step", batch.parent, says=["batch.safetensors", "bytes, found"])
+        self.fails("rerun-step", batch.parent, says=["batch.safetensors", "bytes, found"])
         batch.unlink()
-        self.fails("replay-step", batch.parent, says=["batch.safetensors"])
+        self.fails("rerun-step", batch.parent, says=["batch.safetensors"])
 
 
 if __name__ == "__main__":

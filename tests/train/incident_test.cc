@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "train/incidents.h"
-#include "train/replay_step.h"
+#include "train/rerun_step.h"
 
 namespace quern::train {
 namespace {
@@ -173,7 +173,7 @@ TEST_F(IncidentTest, ARecordedStepComesOutTheSameToTheBit) {
     SCOPED_TRACE(folder.string());
     const RecordedIncident recorded = load_incident(folder);
     for (const size_t threads : {1, 4}) {
-      const ReplayedStep replayed = replay_step(recorded, threads);
+      const RerunStep replayed = rerun_step(recorded, threads);
       EXPECT_TRUE(replayed.same) << threads << " threads";
       EXPECT_EQ(replayed.found.gradient_hash, recorded.incident.gradient_hash);
       EXPECT_EQ(replayed.found.findings.pass, recorded.incident.findings.pass);
@@ -192,7 +192,7 @@ TEST_F(IncidentTest, ARecordedStepComesOutTheSameToTheBit) {
   // It is the tokens and weights that decide.
   RecordedIncident other = load_incident(folders[0]);
   other.tokens.inputs[5] = other.tokens.inputs[5] == 0 ? 1 : 0;
-  EXPECT_FALSE(replay_step(other, 1).same);
+  EXPECT_FALSE(rerun_step(other, 1).same);
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include "report/machine.h"
+
 #include <time.h>
 
 #include <algorithm>
@@ -7,14 +9,14 @@
 #include <limits>
 #include <vector>
 
-#include "benchmarks/harness.h"
-#include "benchmarks/limits.h"
 #include "core/aligned_buffer.h"
 #include "core/clock.h"
 #include "core/cpu_info.h"
+#include "core/measuring.h"
+#include "kernels/limits.h"
 #include "kernels/target.h"
 
-namespace quern::bench {
+namespace quern::report {
 namespace {
 
 // The best wall time of body(thread) on all threads at once. The barrier takes the time when the last thread arrives,
@@ -50,7 +52,7 @@ struct Piece {
 
 Piece timed_piece(size_t count) {
   const double start = thread_seconds();
-  const double operations = multiply_adds(count);
+  const double operations = kernels::multiply_adds(count);
   return {operations, std::max(thread_seconds() - start, 1e-9)};
 }
 
@@ -81,7 +83,7 @@ double fma_peak_gflops(size_t threads, size_t pieces) {
     }
     // Relaxed: a hint when to end. What was measured is handed over by the join in run_on_threads().
     working.fetch_sub(1, std::memory_order_relaxed);
-    while (working.load(std::memory_order_relaxed) > 0) multiply_adds(count);
+    while (working.load(std::memory_order_relaxed) > 0) kernels::multiply_adds(count);
   });
   double sum = 0;
   for (const std::vector<double>& own : rates) sum += ninth_tenth(own);
@@ -109,9 +111,10 @@ Bandwidth measure_bandwidth(const CpuInfo& cpu, size_t threads, bool quick) {
   run_on_threads(threads, [&](size_t thread) { std::memset(slice(thread), 0, 2 * half * sizeof(float)); });
 
   const size_t rounds = quick ? 2 : 6;
-  const double read = best_round(threads, rounds, [&](size_t thread) { keep(read_floats(slice(thread), 2 * half)); });
-  const double copy =
-      best_round(threads, rounds, [&](size_t thread) { stream_copy(slice(thread), slice(thread) + half, half); });
+  const double read = best_round(
+      threads, rounds, [&](size_t thread) { do_not_optimize(kernels::read_floats(slice(thread), 2 * half)); });
+  const double copy = best_round(
+      threads, rounds, [&](size_t thread) { kernels::stream_copy(slice(thread), slice(thread) + half, half); });
   const double bytes = static_cast<double>(2 * half * threads * sizeof(float));
   return {bytes / read * 1e-9, bytes / copy * 1e-9};
 }
@@ -137,4 +140,4 @@ Machine measure_machine(size_t threads, bool quick) {
   return machine;
 }
 
-}  // namespace quern::bench
+}  // namespace quern::report

@@ -1,4 +1,4 @@
-#include "cli/bench_output.h"
+#include "benchmarks/program/output.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,9 @@
 #include <string>
 
 #include "cli/machine_json.h"
+#include "core/json.h"
 
-namespace quern::cli {
+namespace quern::bench {
 namespace {
 
 // Four digits or so, never an exponent.
@@ -18,12 +19,12 @@ std::string figure(double value) {
   return fmt::format("{:.{}f}", value, value >= 100 ? 1 : 2);
 }
 
-std::string verdict(const bench::Result& result, bool judged) {
+std::string verdict(const Result& result, bool judged) {
   if (!result.bar) return "";
   return judged ? (result.pass ? "ok" : "BELOW") : "not judged";
 }
 
-Json to_json(const bench::Result& result) {
+Json to_json(const Result& result) {
   return {{"name", result.name},
           {"value", result.value},
           {"unit", result.unit},
@@ -38,7 +39,7 @@ constexpr const char* kRow = "{:<36} {:>10} {:<8} {:<13} {:>10} {:>6} {:>6} {}\n
 
 }  // namespace
 
-void print_machine(const bench::Machine& machine, const bench::Peers* peers) {
+void print_machine(const report::Machine& machine, const Peers* peers) {
   fmt::print("{}, target {}, {} thread{}: {:.1f} GFLOPS (one thread {:.1f}), read {:.1f} GB/s, copy {:.1f} GB/s\n",
              machine.cpu, machine.target, machine.threads, machine.threads == 1 ? "" : "s", machine.fma_peak_gflops,
              machine.fma_peak_one_gflops, machine.read_gbs, machine.copy_gbs);
@@ -51,7 +52,7 @@ void print_machine(const bench::Machine& machine, const bench::Peers* peers) {
 
 void print_header() { fmt::print(kRow, "name", "ours", "unit", "compared with", "its", "ratio", "bar", ""); }
 
-void print_row(const bench::Result& result, bool judged) {
+void print_row(const Result& result, bool judged) {
   if (!result.pass && !result.bar) {  // only a wrong answer fails without a bar
     fmt::print("{:<36} {:>10} {}\n", result.name, "WRONG", result.reference);
     return;
@@ -62,10 +63,10 @@ void print_row(const bench::Result& result, bool judged) {
   std::fflush(stdout);
 }
 
-void print_summary(const bench::Context& context) {
+void print_summary(const Context& context) {
   double logarithms = 0;
   size_t products = 0, bars = 0, missed = 0;
-  for (const bench::Result& result : context.results()) {
+  for (const Result& result : context.results()) {
     bars += result.bar ? 1 : 0;
     missed += result.bar && !result.pass ? 1 : 0;
     const bool product = result.name.starts_with("gemm/") && result.name != "gemm/geomean";
@@ -86,22 +87,22 @@ void print_summary(const bench::Context& context) {
   }
 }
 
-Json results_json(const bench::Context& context) {
-  Json machine = to_json(context.machine());
-  const bench::Peers* peers = context.peers();
+Json results_json(const Context& context) {
+  Json machine = cli::to_json(context.machine());
+  const Peers* peers = context.peers();
   machine["blas"] = peers ? Json(peers->blas_name()) : Json(nullptr);
   machine["dnnl"] = peers ? Json(peers->dnnl_name()) : Json(nullptr);
   machine["quick"] = context.quick();
   Json results = Json::array();
-  for (const bench::Result& result : context.results()) results.push_back(to_json(result));
+  for (const Result& result : context.results()) results.push_back(to_json(result));
   return {{"machine", machine}, {"results", results}};
 }
 
-void print_json(const Json& object) { fmt::print("{}\n", object.dump(2, ' ', false, Json::error_handler_t::replace)); }
+void print_json(const Json& object) { fmt::print("{}\n", json_text(object, 2)); }
 
-int exit_code(const bench::Context& context) {
-  const auto passed = [](const bench::Result& result) { return result.pass; };
+int exit_code(const Context& context) {
+  const auto passed = [](const Result& result) { return result.pass; };
   return std::all_of(context.results().begin(), context.results().end(), passed) ? 0 : 1;
 }
 
-}  // namespace quern::cli
+}  // namespace quern::bench

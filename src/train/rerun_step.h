@@ -15,7 +15,7 @@ struct SequenceLoss {
   double loss = 0;        // mean over its tokens
 };
 
-struct ReplayedStep {
+struct RerunStep {
   Incident found;                         // as the step is now
   bool same = false;                      // loss, gradient norm and gradient hash are those that were recorded
   std::vector<SequenceLoss> losses = {};  // of all sequences, the highest first, NaN before all
@@ -23,6 +23,6 @@ struct ReplayedStep {
 };
 
 // By this many threads; the result does not depend on how many. Changes nothing on disk.
-ReplayedStep replay_step(const RecordedIncident& recorded, size_t threads);
+RerunStep rerun_step(const RecordedIncident& recorded, size_t threads);
 
 }  // namespace quern::train

@@ -1,22 +1,20 @@
 // quern bench train: whole steps, beside the machine's peak, one thread, and threads that meet after every operation.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <memory>
-
 #include "benchmarks/train.h"
+#include "cli/parser.h"
 
-namespace quern::cli {
+namespace quern::bench {
 
 struct TrainBenchOptions {
-  bench::TrainWorkload workload;
+  TrainWorkload workload;
   size_t threads = 1;
   bool json = false;
   bool quick = false;
 };
 
-CLI::App* add_train_bench(CLI::App& bench, TrainBenchOptions& options);
+cli::Parser add_train_bench(cli::Parser root, TrainBenchOptions& options);
 
 int run_train_bench(const TrainBenchOptions& options);
 
-}  // namespace quern::cli
+}  // namespace quern::bench

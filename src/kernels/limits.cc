@@ -1,21 +1,16 @@
-#include "benchmarks/limits.h"
+#include "kernels/limits.h"
 
-#include "benchmarks/harness.h"
+#include "core/measuring.h"
 #include "hwy/cache_control.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "benchmarks/limits.cc"
+#define HWY_TARGET_INCLUDE "kernels/limits.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 #include "kernels/vec-inl.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace quern::bench::HWY_NAMESPACE {
+namespace quern::kernels::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-using kernels::HWY_NAMESPACE::d;
-using kernels::HWY_NAMESPACE::kN;
-using kernels::HWY_NAMESPACE::V;
 
 // Latency times throughput is at most 5 x 2 on x86 (Haswell, Zen 2) and 4 x 4 on large ARM cores, so 12 chains fill the
 // former within 16 registers; the targets with 32 registers get 24.
@@ -67,7 +62,7 @@ double MultiplyAdds(size_t rounds) {
       if constexpr (kManyRegisters) Step(high, multiply, add);
     }
   }
-  keep(hn::GetLane(hn::Add(Total(low), Total(high))));
+  do_not_optimize(hn::GetLane(hn::Add(Total(low), Total(high))));
   return 2.0 * static_cast<double>(rounds * kUnroll * 12 * (kManyRegisters ? 2 : 1) * kN);
 }
 
@@ -96,11 +91,11 @@ void StreamCopy(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, size_t n) 
   hwy::FlushStream();
 }
 
-}  // namespace quern::bench::HWY_NAMESPACE
+}  // namespace quern::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace quern::bench {
+namespace quern::kernels {
 
 HWY_EXPORT(MultiplyAdds);
 HWY_EXPORT(ReadFloats);
@@ -110,5 +105,5 @@ double multiply_adds(size_t rounds) { return HWY_DYNAMIC_DISPATCH(MultiplyAdds)(
 float read_floats(const float* x, size_t n) { return HWY_DYNAMIC_DISPATCH(ReadFloats)(x, n); }
 void stream_copy(const float* x, float* out, size_t n) { HWY_DYNAMIC_DISPATCH(StreamCopy)(x, out, n); }
 
-}  // namespace quern::bench
+}  // namespace quern::kernels
 #endif  // HWY_ONCE

@@ -1,4 +1,4 @@
-#include "train/replay_step.h"
+#include "train/rerun_step.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,7 +49,7 @@ std::vector<SequenceLoss> sorted_losses(const Trainer& trainer, uint64_t context
 
 }  // namespace
 
-ReplayedStep replay_step(const RecordedIncident& recorded, size_t threads) {
+RerunStep rerun_step(const RecordedIncident& recorded, size_t threads) {
   RunConfig config = recorded.config;
   config.train.threads = threads;
   const Plan plan = make_plan(config, recorded.vocabulary);
@@ -61,7 +61,7 @@ ReplayedStep replay_step(const RecordedIncident& recorded, size_t threads) {
                             tensor_refs(model.layout(), trainer.optimizer().v())});
   const Incident& was = recorded.incident;
   trainer.resume(was.before);
-  ReplayedStep result{.found = was, .at_once = trainer.sequences_at_once()};
+  RerunStep result{.found = was, .at_once = trainer.sequences_at_once()};
   Incident& now = result.found;
   now.findings = trainer.examine(recorded.tokens, was.before);  // first: a step may update the weights
   const StepReport report = trainer.step();

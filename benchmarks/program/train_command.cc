@@ -1,17 +1,16 @@
-#include "cli/bench_train.h"
+#include "benchmarks/program/train_command.h"
 
 #include <fmt/format.h>
 
-#include "cli/bench_options.h"
-#include "cli/bench_output.h"
+#include "benchmarks/program/output.h"
+#include "benchmarks/program/training_options.h"
 #include "cli/machine_json.h"
 #include "cli/progress.h"
-#include "cli/whole_number.h"
 #include "core/byte_size.h"
 #include "core/cpu_info.h"
 #include "train/config.h"
 
-namespace quern::cli {
+namespace quern::bench {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
@@ -23,7 +22,7 @@ constexpr const char* kExamples = R"(Examples:
 Rounds of these threads, of one thread, and of threads that meet after every operation are interleaved; the best of
 each counts, and all must end with the same weights. MFU is the useful work (docs/performance.md) over the FMA peak.)";
 
-Json to_json(const bench::TrainFigures& figures) {
+Json to_json(const TrainFigures& figures) {
   return {{"preset", figures.preset},
           {"threads", figures.threads},
           {"teams", figures.teams},
@@ -43,7 +42,7 @@ Json to_json(const bench::TrainFigures& figures) {
           {"working_bytes", figures.working_bytes}};
 }
 
-void print_figures(const bench::TrainFigures& f) {
+void print_figures(const TrainFigures& f) {
   fmt::print("{}: {:.0f} tokens/s, {:.1f} GFLOPS, MFU {}, peak memory {}, planned {}\n", f.preset, f.tokens_per_s,
              f.gflops, f.mfu ? fmt::format("{:.1f} %", 100 * *f.mfu) : "unknown (machine busy)",
              rounded_bytes(f.peak_rss_bytes), rounded_bytes(f.planned_bytes));
@@ -56,41 +55,27 @@ void print_figures(const bench::TrainFigures& f) {
 
 }  // namespace
 
-CLI::App* add_train_bench(CLI::App& bench, TrainBenchOptions& options) {
-  CLI::App* train = bench.add_subcommand("train", "Whole training steps of a preset");
-  add_training_bench_options(*train, options);
-  train->add_option("--steps", options.workload.steps, "Steps of a timed round; 0: about a second's")
-      ->transform(whole_number<uint64_t>())
-      ->type_name("N")
-      ->capture_default_str();
-  train->add_option("--batch", options.workload.batch, "Sequences of a step; 0: the preset's")
-      ->transform(whole_number<uint64_t>())
-      ->type_name("N")
-      ->capture_default_str();
-  train->add_option("--context", options.workload.context, "Tokens of a sequence; 0: the preset's")
-      ->transform(whole_number(uint64_t{0}, uint64_t{100'000}))
-      ->type_name("N")
-      ->capture_default_str();
-  train->add_option("--set", options.workload.settings, "Another setting of the config; may be repeated")
-      ->type_name("TABLE.NAME=VALUE")
-      ->allow_extra_args(false);
-  train->add_option("--precision", options.workload.precision, "fp32, bf16 or fp16, compared with fp32")
-      ->type_name("NAME");
-  train
-      ->add_option("--recompute", options.workload.recompute,
-                   "none, every-layer, sqrt or interval=K, compared with none")
-      ->type_name("NAME");
-  train->footer(kExamples);
+cli::Parser add_train_bench(cli::Parser root, TrainBenchOptions& options) {
+  cli::Parser train = root.add_command("train", "Whole training steps of a preset");
+  add_training_bench_options(train, options);
+  train.add_number("--steps", options.workload.steps, "N", "Steps of a timed round; 0: about a second's");
+  train.add_number("--batch", options.workload.batch, "N", "Sequences of a step; 0: the preset's");
+  train.add_number("--context", options.workload.context, "N", "Tokens of a sequence; 0: the preset's", {0, 100'000});
+  train.add_list("--set", options.workload.settings, "TABLE.NAME=VALUE",
+                 "Another setting of the config; may be repeated");
+  train.add_text("--precision", options.workload.precision, "NAME", "fp32, bf16 or fp16, compared with fp32");
+  train.add_text("--recompute", options.workload.recompute, "NAME",
+                 "none, every-layer, sqrt or interval=K, compared with none");
+  train.set_footer(kExamples);
   return train;
 }
 
 int run_train_bench(const TrainBenchOptions& options) {
-  Progress progress;
+  cli::Progress progress;
   progress.show("measuring the machine");
-  bench::Context context(bench::measure_machine(options.threads, options.quick), nullptr, options.threads,
-                         options.quick);
+  Context context(report::measure_machine(options.threads, options.quick), nullptr, options.threads, options.quick);
   progress.show(fmt::format("training {}", options.workload.preset));
-  const bench::TrainFigures figures = bench::bench_train(context, options.workload);
+  const TrainFigures figures = bench_train(context, options.workload);
   progress.clear();
   if (options.json) {
     Json all = to_json(figures);
@@ -98,11 +83,11 @@ int run_train_bench(const TrainBenchOptions& options) {
     print_json(all);
   } else {
     print_header();
-    for (const bench::Result& result : context.results()) print_row(result, !options.quick);
+    for (const Result& result : context.results()) print_row(result, !options.quick);
     fmt::print("\n");
     print_figures(figures);
   }
   return exit_code(context);
 }
 
-}  // namespace quern::cli
+}  // namespace quern::bench

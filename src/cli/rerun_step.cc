@@ -1,4 +1,4 @@
-// quern replay-step: a step that went wrong, once more.
+// quern rerun-step: a step that went wrong, once more.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include "cli/commands.h"
 #include "core/error.h"
 #include "train/incident.h"
-#include "train/replay_step.h"
+#include "train/rerun_step.h"
 
 namespace quern::cli {
 namespace {
@@ -19,13 +19,13 @@ struct Options {
 };
 
 constexpr const char* kExamples = R"(Examples:
-  quern replay-step runs/book/incidents/step-00000042
-  quern replay-step runs/book/incidents/step-00000042 --threads 1
+  quern rerun-step runs/book/incidents/step-00000042
+  quern rerun-step runs/book/incidents/step-00000042 --threads 1
 
 Repeats the step with the weights, tokens and random numbers that it had, says whether loss and gradient are those that
 were recorded, bit for bit, and names the first tensor that is not finite. Exit code 1 when the step came out otherwise.)";
 
-void print_finding(const train::ReplayedStep& step, uint64_t sequences) {
+void print_finding(const train::RerunStep& step, uint64_t sequences) {
   const auto& [weight, pass] = step.found.findings;
   if (weight) fmt::print("first bad weight  {} ({}), before the step\n", weight->tensor, train::kind_of(*weight));
   if (!pass) {
@@ -37,12 +37,12 @@ void print_finding(const train::ReplayedStep& step, uint64_t sequences) {
              (sequences + step.at_once - 1) / step.at_once);
 }
 
-int run_replay_step(const Options& options) {
+int run_rerun_step(const Options& options) {
   if (options.path.empty()) {
-    throw Error("replay-step: expected the folder of an incident; run `quern replay-step --help`");
+    throw Error("rerun-step: expected the folder of an incident; run `quern rerun-step --help`");
   }
   const train::RecordedIncident recorded = train::load_incident(options.path);
-  const train::ReplayedStep step = train::replay_step(recorded, options.threads);
+  const train::RerunStep step = train::rerun_step(recorded, options.threads);
   const uint64_t sequences = step.losses.size();
   const train::Incident &was = recorded.incident, &now = step.found;
   fmt::print("recorded          {}\n", train::describe(was, sequences, step.at_once));
@@ -67,13 +67,13 @@ int run_replay_step(const Options& options) {
 
 }  // namespace
 
-Command add_replay_step(CLI::App& app) {
+Command add_rerun_step(Parser root) {
   const auto options = std::make_shared<Options>();
-  CLI::App* replay = app.add_subcommand("replay-step", "Repeat a step that went wrong and name what went bad first");
-  replay->add_option("FOLDER", options->path, "The incident: runs/NAME/incidents/step-NNNNNNNN, or a file in it");
-  add_threads_option(*replay, options->threads);
-  replay->footer(kExamples);
-  return {replay, [options] { return run_replay_step(*options); }};
+  Parser rerun = root.add_command("rerun-step", "Repeat a step that went wrong and name what went bad first");
+  rerun.add_word("FOLDER", options->path, "The incident: runs/NAME/incidents/step-NNNNNNNN, or a file in it");
+  rerun.add_threads(options->threads);
+  rerun.set_footer(kExamples);
+  return {rerun, [options] { return run_rerun_step(*options); }};
 }
 
 }  // namespace quern::cli

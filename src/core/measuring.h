@@ -1,0 +1,24 @@
+// What code that measures needs beside a clock.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace quern {
+
+// Prevents the compiler from dropping the computation of `value`.
+template <typename T>
+void do_not_optimize(const T& value) {
+  asm volatile("" : : "g"(&value) : "memory");
+}
+
+// Runs body(thread) on `threads` threads at once, the calling one among them, and returns when all have finished.
+inline void run_on_threads(size_t threads, const std::function<void(size_t)>& body) {
+  std::vector<std::jthread> others;
+  for (size_t t = 1; t < threads; ++t) others.emplace_back([&body, t] { body(t); });
+  body(0);
+}
+
+}  // namespace quern
