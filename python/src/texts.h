@@ -24,7 +24,7 @@ std::filesystem::path path_from(const py::handle& object, std::string_view what)
 py::dict dict_from(const py::handle& object, std::string_view what);
 bool is_mapping(const py::handle& object);
 
-// For the arguments of functions that take a str.
+// For the arguments of functions that take a str, or its UTF-8 as bytes.
 struct Text {
   std::string value;
 };
@@ -37,6 +37,10 @@ template <>
 struct type_caster<quern::python::Text> {
   PYBIND11_TYPE_CASTER(quern::python::Text, const_name("str"));
   bool load(handle source, bool) {
+    if (PyBytes_Check(source.ptr()) != 0) {  // as pybind11 does: UTF-8 already
+      value.value.assign(PyBytes_AS_STRING(source.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(source.ptr())));
+      return true;
+    }
     if (PyUnicode_Check(source.ptr()) == 0) return false;
     value.value = quern::python::text_from(source, "[python] argument");
     return true;

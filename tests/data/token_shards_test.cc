@@ -238,15 +238,17 @@ TEST(TokenShards, MutatedShardsAreReadOrRefused) {
 // Truncated while a run reads it: SIGBUS where a page was gone, silent zeros within a page.
 TEST(TokenShards, ATruncatedShardIsAnErrorWhenItIsRead) {
   const test::Folder folder;
-  const std::vector<uint16_t> tokens(20'000, 7);
-  for (const off_t bytes : {off_t{0}, off_t{4096}, off_t{1024 + 39'000}}) {
-    const fs::path path = folder.write("a.bin", llm_c_bytes(tokens));
-    const TokenShards shards({path, folder.write("b.bin", llm_c_bytes({1, 2, 3}))}, 10);
-    EXPECT_EQ(tokens_of(shards, 19'990, 13).back(), 3);
-    ASSERT_EQ(::truncate(path.c_str(), bytes), 0);
-    EXPECT_TRUE(contains(error_of([&] { tokens_of(shards, 19'990, 13); }),
-                         "a.bin: was truncated while in use: expected 41024 bytes, found " + std::to_string(bytes)));
-    EXPECT_EQ(tokens_of(shards, 20'000, 3), (Tokens{1, 2, 3}));
+  for (const uint16_t token : {uint16_t{7}, uint16_t{300}}) {
+    const std::vector<uint16_t> tokens(20'000, token);
+    for (const off_t bytes : {off_t{0}, off_t{4096}, off_t{1024 + 39'000}}) {
+      const fs::path path = folder.write("a.bin", llm_c_bytes(tokens));
+      const TokenShards shards({path, folder.write("b.bin", llm_c_bytes({1, 2, 3}))}, 1000);
+      EXPECT_EQ(tokens_of(shards, 19'990, 13).back(), 3);
+      ASSERT_EQ(::truncate(path.c_str(), bytes), 0);
+      EXPECT_TRUE(contains(error_of([&] { tokens_of(shards, 19'990, 13); }),
+                           "a.bin: was truncated while in use: expected 41024 bytes, found " + std::to_string(bytes)));
+      EXPECT_EQ(tokens_of(shards, 20'000, 3), (Tokens{1, 2, 3}));
+    }
   }
 }
 
