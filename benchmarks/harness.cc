@@ -27,15 +27,15 @@ void Context::wrong_answer(std::string name, const std::string& what) {
 }
 
 std::vector<double> best_times(const Context& context, const std::vector<std::function<void()>>& functions,
-                               double seconds, size_t least) {
+                               double seconds, size_t min) {
   if (context.quick()) {
     seconds = 0;
-    least = 1;
+    min = 1;
   }
   std::vector<double> best(functions.size(), std::numeric_limits<double>::infinity());
   for (const auto& function : functions) function();  // warm: pages, caches, frequency
   const double end = seconds_now() + seconds;
-  for (size_t round = 0; round < least || seconds_now() < end; ++round) {
+  for (size_t round = 0; round < min || seconds_now() < end; ++round) {
     for (size_t i = 0; i < functions.size(); ++i) {
       const double start = seconds_now();
       functions[i]();

@@ -60,8 +60,8 @@ class Context {
 };
 
 // The best time in seconds of one call of each function, all called in turn, over and over, for about `seconds` in all
-// and at least `least` rounds (quick: 1 round). Interleaving lets a noisy neighbour disturb all alike.
+// and at least `min` rounds (quick: 1 round). Interleaving lets a noisy neighbour disturb all alike.
 std::vector<double> best_times(const Context& context, const std::vector<std::function<void()>>& functions,
-                               double seconds = 0.5, size_t least = 5);
+                               double seconds = 0.5, size_t min = 5);
 
 }  // namespace quern::bench

@@ -40,23 +40,23 @@ void Store(V v, char* p) {
 
 // The traffic of forward: reads x, writes out, and n elements of kBytes bytes to kept (0: none). n is a multiple of 64.
 template <size_t kBytes>
-void CopyForward(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, char* HWY_RESTRICT kept, size_t n) {
+void CopyForward(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, char* HWY_RESTRICT saved, size_t n) {
   const size_t N = hn::Lanes(d);
   for (size_t i = 0; i < n; i += 2 * N) {
     const V a = hn::Load(d, x + i), b = hn::Load(d, x + i + N);
     hn::Store(a, d, out + i);
     hn::Store(b, d, out + i + N);
-    if constexpr (kBytes != 0) Store<kBytes>(a, kept + i * kBytes);
-    if constexpr (kBytes != 0) Store<kBytes>(b, kept + (i + N) * kBytes);
+    if constexpr (kBytes != 0) Store<kBytes>(a, saved + i * kBytes);
+    if constexpr (kBytes != 0) Store<kBytes>(b, saved + (i + N) * kBytes);
   }
 }
 
 // The traffic of backward: reads what is kept, dout and dx, writes dx. Or-ing is how the reads are used.
 template <size_t kBytes>
-void CopyBackward(const char* HWY_RESTRICT kept, const float* HWY_RESTRICT dout, float* HWY_RESTRICT dx, size_t n) {
+void CopyBackward(const char* HWY_RESTRICT saved, const float* HWY_RESTRICT dout, float* HWY_RESTRICT dx, size_t n) {
   const size_t N = hn::Lanes(d);
   const auto either = [&](size_t i) HWY_ATTR {
-    return hn::Or(hn::Or(Load<kBytes>(kept + i * kBytes), hn::Load(d, dout + i)), hn::Load(d, dx + i));
+    return hn::Or(hn::Or(Load<kBytes>(saved + i * kBytes), hn::Load(d, dout + i)), hn::Load(d, dx + i));
   };
   for (size_t i = 0; i < n; i += 2 * N) {
     const V a = either(i), b = either(i + N);
@@ -65,15 +65,15 @@ void CopyBackward(const char* HWY_RESTRICT kept, const float* HWY_RESTRICT dout,
   }
 }
 
-void TrafficForward(const float* x, float* out, char* kept, size_t bytes, size_t n) {
-  if (bytes == 0) return CopyForward<0>(x, out, kept, n);
-  if (bytes == 2) return CopyForward<2>(x, out, kept, n);
-  return CopyForward<4>(x, out, kept, n);
+void TrafficForward(const float* x, float* out, char* saved, size_t bytes, size_t n) {
+  if (bytes == 0) return CopyForward<0>(x, out, saved, n);
+  if (bytes == 2) return CopyForward<2>(x, out, saved, n);
+  return CopyForward<4>(x, out, saved, n);
 }
 
-void TrafficBackward(const char* kept, size_t bytes, const float* dout, float* dx, size_t n) {
-  if (bytes == 2) return CopyBackward<2>(kept, dout, dx, n);
-  return CopyBackward<4>(kept, dout, dx, n);
+void TrafficBackward(const char* saved, size_t bytes, const float* dout, float* dx, size_t n) {
+  if (bytes == 2) return CopyBackward<2>(saved, dout, dx, n);
+  return CopyBackward<4>(saved, dout, dx, n);
 }
 
 }  // namespace quern::bench::HWY_NAMESPACE
@@ -108,15 +108,15 @@ struct Workload {
   Floats weight = normal(kFeatures, 5), bias = normal(kFeatures, 6);
   Floats dweight = normal(kFeatures, 7), dbias = normal(kFeatures, 8);
   Floats mean = normal(rows, 9), reciprocal = normal(rows, 10);  // variance, for oneDNN
-  Floats kept = normal(n, 11);                                   // room for any format
+  Floats saved = normal(n, 11);                                  // room for any format
 
-  void forward(kernels::LayernormKept keep) {
-    kernels::layernorm_forward(x.data(), weight.data(), bias.data(), out.data(), keep, rows, kFeatures);
+  void forward(kernels::LayernormSaved into) {
+    kernels::layernorm_forward(x.data(), weight.data(), bias.data(), out.data(), into, rows, kFeatures);
   }
   void both(DType type) {
-    const kernels::LayernormKept keep{kept.data(), type, reciprocal.data()};
-    forward(keep);
-    kernels::layernorm_backward({.kept = keep,
+    const kernels::LayernormSaved into{saved.data(), type, reciprocal.data()};
+    forward(into);
+    kernels::layernorm_backward({.saved = into,
                                  .weight = weight.data(),
                                  .dout = dout.data(),
                                  .dx = dx.data(),
@@ -124,7 +124,7 @@ struct Workload {
                                  .dbias = dbias.data()},
                                 rows, kFeatures);
   }
-  char* bytes() { return reinterpret_cast<char*>(kept.data()); }
+  char* bytes() { return reinterpret_cast<char*>(saved.data()); }
   void traffic_forward(size_t size) { HWY_DYNAMIC_DISPATCH(TrafficForward)(x.data(), out.data(), bytes(), size, n); }
   void traffic_backward(size_t size) {
     HWY_DYNAMIC_DISPATCH(TrafficBackward)(bytes(), size, dout.data(), dx.data(), n);

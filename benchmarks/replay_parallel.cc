@@ -25,9 +25,9 @@
 namespace quern::bench {
 namespace {
 
-using replay::Place;
 using replay::ReplayBuffer;
 using replay::Sampler;
+using replay::Storage;
 
 struct Mix {
   const char* name;
@@ -85,18 +85,18 @@ std::vector<Worker> alone(const Mix& mix, size_t batches) {
   return {{mix.writers > 0, mix.readers > 0, both ? batches * mix.writers : batches * mix.workers()}};
 }
 
-// Workers as threads on `buffer`, or each as a process that attaches to `place`.
+// Workers as threads on `buffer`, or each as a process that attaches to `storage`.
 class Group {
  public:
-  Group(std::vector<Worker> workers, ReplayBuffer& buffer, const Place& place) : workers_(std::move(workers)) {
+  Group(std::vector<Worker> workers, ReplayBuffer& buffer, const Storage& storage) : workers_(std::move(workers)) {
     void* memory = mmap(nullptr, sizeof(Rounds), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw Error("[bench] cannot map a page");
     rounds_ = new (memory) Rounds;
     for (size_t i = 0; i < workers_.size(); ++i) {
-      if (place.kind == Place::Kind::kPrivate) {
+      if (storage.kind == Storage::Kind::kPrivate) {
         threads_.emplace_back([this, &buffer, i] { workers_[i].run(buffer, *rounds_, i); });
       } else {
-        processes_.push_back(start_process(place, i));
+        processes_.push_back(start_process(storage, i));
       }
     }
     Rounds::wait_until([&] { return rounds_->ready.load() + rounds_->failed.load() >= workers_.size(); });
@@ -125,13 +125,13 @@ class Group {
 
  private:
   // It has mapped and touched the memory before it is ready.
-  pid_t start_process(const Place& place, size_t index) {
+  pid_t start_process(const Storage& storage, size_t index) {
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child < 0) throw Error("[bench] cannot start a process");
     if (child > 0) return child;
     try {
-      ReplayBuffer buffer = ReplayBuffer::attach(place);
+      ReplayBuffer buffer = ReplayBuffer::attach(storage);
       workers_[index].run(buffer, *rounds_, index);
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s\n", error.what());
@@ -147,10 +147,10 @@ class Group {
 };
 
 // Best of many short rounds, the group and the one alone in turn.
-void compare(Context& context, const std::string& name, const Mix& mix, ReplayBuffer& buffer, const Place& place) {
+void compare(Context& context, const std::string& name, const Mix& mix, ReplayBuffer& buffer, const Storage& storage) {
   const size_t batches = context.quick() ? 2 : 5;  // 4 x 5 x 12.8 MB a round
-  Group group(together(mix, batches), buffer, place);
-  Group one(alone(mix, batches), buffer, place);
+  Group group(together(mix, batches), buffer, storage);
+  Group one(alone(mix, batches), buffer, storage);
   const std::vector<double> times = best_times(context, {[&] { group.round(); }, [&] { one.round(); }}, 2.0, 10);
   if (!group.end() || !one.end()) {
     context.wrong_answer(name, "a sampled row differs from every row that was added");
@@ -169,25 +169,25 @@ void fill(ReplayBuffer& buffer) {
 }
 
 // Every mix of "replay/KIND/...".
-void compare_mixes(Context& context, const std::string& kind, const Place& place) {
+void compare_mixes(Context& context, const std::string& kind, const Storage& storage) {
   const auto name = [&](const Mix& mix) { return fmt::format("replay/{}/{}", kind, mix.name); };
   const auto wanted = [&](const Mix& mix) { return context.wants(name(mix)); };
   if (std::none_of(std::begin(kMixes), std::end(kMixes), wanted)) return;
-  ReplayBuffer buffer = ReplayBuffer::create(replay_schema(), {.capacity = context.quick() ? 2560u : 20480u}, place);
+  ReplayBuffer buffer = ReplayBuffer::create(replay_schema(), {.capacity = context.quick() ? 2560u : 20480u}, storage);
   fill(buffer);
   for (const Mix& mix : kMixes) {
-    if (wanted(mix)) compare(context, name(mix), mix, buffer, place);
+    if (wanted(mix)) compare(context, name(mix), mix, buffer, storage);
   }
 }
 
 }  // namespace
 
 void bench_replay_parallel(Context& context) {
-  compare_mixes(context, "threads", Place());
-  const Place place = Place::in_shared(fmt::format("bench-{}", getpid()));
-  const auto remove = [](const Place* name) { ReplayBuffer::remove(*name); };
-  const std::unique_ptr<const Place, decltype(remove)> remover(&place, remove);
-  compare_mixes(context, "processes", place);
+  compare_mixes(context, "threads", Storage());
+  const Storage storage = Storage::in_shared(fmt::format("bench-{}", getpid()));
+  const auto remove = [](const Storage* name) { ReplayBuffer::remove(*name); };
+  const std::unique_ptr<const Storage, decltype(remove)> remover(&storage, remove);
+  compare_mixes(context, "processes", storage);
 }
 
 }  // namespace quern::bench

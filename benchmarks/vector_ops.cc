@@ -93,7 +93,7 @@ void bench_format(Context& context, AlignedBuffer<float>& x, const std::string& 
   // In place from now on: what is kept once is kept for good.
   compare(
       context, "convert/keep_" + format, n, bytes + 4.0 * static_cast<double>(n),
-      [&] { kernels::keep(back.data(), half.data(), type, n); },
+      [&] { kernels::save_rounded(back.data(), half.data(), type, n); },
       [&] { traffic_keep(back.data(), half.data(), n, zero); });
   for (size_t i = 0; i < n; ++i) {
     if (std::abs(back[i] - x[i]) > step * std::abs(x[i]))

@@ -47,12 +47,12 @@ class TbbQueue {
 // producer.
 class MoodycamelQueue {
  public:
-  explicit MoodycamelQueue(size_t capacity) : queue_(capacity, 0, kMostProducers) {}
+  explicit MoodycamelQueue(size_t capacity) : queue_(capacity, 0, kMaxProducers) {}
   bool try_push(uint64_t item) { return queue_.try_enqueue(item); }
   bool try_pop(uint64_t& item) { return queue_.try_dequeue(item); }
 
  private:
-  static constexpr size_t kMostProducers = 16;
+  static constexpr size_t kMaxProducers = 16;
   moodycamel::ConcurrentQueue<uint64_t> queue_;
 };
 

@@ -52,11 +52,11 @@ Tokens tokens_from(const py::object& object) {
 }
 
 size_t threads_from(const py::object& threads) {
-  if (threads.is_none()) return std::min(cpu_info().usable_cores, train::kMostThreads);
+  if (threads.is_none()) return std::min(cpu_info().usable_cores, train::kMaxThreads);
   if (py::isinstance<py::bool_>(threads)) {  // as for train.threads: True is no number of threads
-    throw Error("threads: expected a whole number from 1 to {}, found {}", train::kMostThreads, shown(threads));
+    throw Error("threads: expected a whole number from 1 to {}, found {}", train::kMaxThreads, shown(threads));
   }
-  return whole_from(threads, "threads", 1, train::kMostThreads);
+  return whole_from(threads, "threads", 1, train::kMaxThreads);
 }
 
 void check_signals() {

@@ -23,7 +23,7 @@ struct Tokens {
 // From whatever NumPy makes an array of. Error unless it has one or two dimensions and whole numbers of 32 bits.
 Tokens tokens_from(const py::object& object);
 
-// The threads that a function may use: every core for None. Error unless 1 to train::kMostThreads.
+// The threads that a function may use: every core for None. Error unless 1 to train::kMaxThreads.
 size_t threads_from(const py::object& threads);
 
 // Raises KeyboardInterrupt, or what another signal's handler raised. Takes Python's lock for it.

@@ -51,9 +51,9 @@ train::SettingValue number_of(py::handle object, const std::string& what) {
   }
 }
 
-train::SettingValue value_of(py::handle object, std::string_view place, const std::string& path) {
+train::SettingValue value_of(py::handle object, std::string_view where, const std::string& path) {
   if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
-  const std::string what = fmt::format("[config] {}: {}", place, path);
+  const std::string what = fmt::format("[config] {}: {}", where, path);
   if (py::isinstance<py::str>(object)) return text_from(object, what);
   if (is_path(object)) return path_from(object, what).string();
   if (is_real(object)) return number_of(object, what);
@@ -65,23 +65,23 @@ train::SettingValue value_of(py::handle object, std::string_view place, const st
     }
     return items;
   }
-  throw Error("[config] {}: {}: expected a number, a text, True, False or a list, found {}", place, in_quotes(path),
+  throw Error("[config] {}: {}: expected a number, a text, True, False or a list, found {}", where, in_quotes(path),
               type_name(object));
 }
 
-std::string key_of(py::handle key, std::string_view place) {
-  if (py::isinstance<py::str>(key)) return text_from(key, fmt::format("[config] {}", place));
-  throw Error("[config] {}: expected names of settings, found {}", place, shown(key));
+std::string key_of(py::handle key, std::string_view where) {
+  if (py::isinstance<py::str>(key)) return text_from(key, fmt::format("[config] {}", where));
+  throw Error("[config] {}: expected names of settings, found {}", where, shown(key));
 }
 
-void apply_table(train::RunConfig& config, const py::dict& settings, std::string_view place,
+void apply_table(train::RunConfig& config, const py::dict& settings, std::string_view where,
                  const std::string& prefix) {
   for (const auto& [key, value] : settings) {
-    const std::string path = prefix + key_of(key, place);
+    const std::string path = prefix + key_of(key, where);
     if (is_mapping(value) && prefix.empty()) {
-      apply_table(config, dict_from(value, place), place, path + ".");
+      apply_table(config, dict_from(value, where), where, path + ".");
     } else {
-      train::apply_value(config, path, value_of(value, place, path), place);
+      train::apply_value(config, path, value_of(value, where, path), where);
     }
   }
 }
@@ -99,8 +99,8 @@ py::dict to_dict(const train::RunConfig& config) {
   return tables;
 }
 
-void apply_dict(train::RunConfig& config, const py::dict& settings, std::string_view place) {
-  apply_table(config, settings, place, "");
+void apply_dict(train::RunConfig& config, const py::dict& settings, std::string_view where) {
+  apply_table(config, settings, where, "");
 }
 
 void bind_config(py::module_& module) {

@@ -58,20 +58,20 @@ constexpr double kHalfOverflow = 65520;
 
 // What numbers of a dtype can be.
 struct Limits {
-  char kind;          // b, i, u or f, as NumPy's
-  int64_t least = 0;  // of the whole numbers
-  uint64_t most = 0;  // of those below 2^64
-  int digits = 0;     // of a float: bits of the mantissa
+  char kind;         // b, i, u or f, as NumPy's
+  int64_t min = 0;   // of the whole numbers
+  uint64_t max = 0;  // of those below 2^64
+  int digits = 0;    // of a float: bits of the mantissa
   double overflow = std::numeric_limits<double>::infinity();
 
   bool holds(uint64_t magnitude) const {
-    if (magnitude > most) return false;
+    if (magnitude > max) return false;
     return kind != 'f' || magnitude == 0 ||
            static_cast<int>(std::bit_width(magnitude)) - std::countr_zero(magnitude) <= digits;
   }
   bool holds(bool negative, uint64_t magnitude) const {
     if (!negative || kind == 'f') return holds(magnitude);
-    return magnitude <= uint64_t{0} - static_cast<uint64_t>(least);
+    return magnitude <= uint64_t{0} - static_cast<uint64_t>(min);
   }
   bool holds(int64_t value) const {
     const auto bits = static_cast<uint64_t>(value);
@@ -89,15 +89,15 @@ Limits limits_of(const py::dtype& dtype) {
   const char kind = dtype.kind();
   const auto bits = static_cast<int>(8 * dtype.itemsize());
   constexpr uint64_t kAll = std::numeric_limits<uint64_t>::max();
-  if (kind == 'b') return {.kind = kind, .most = 1};
-  if (kind == 'u') return {.kind = kind, .most = kAll >> (64 - bits)};
+  if (kind == 'b') return {.kind = kind, .max = 1};
+  if (kind == 'u') return {.kind = kind, .max = kAll >> (64 - bits)};
   if (kind == 'i') {
-    const uint64_t most = kAll >> (65 - bits);
-    return {.kind = kind, .least = -1 - static_cast<int64_t>(most), .most = most};
+    const uint64_t max = kAll >> (65 - bits);
+    return {.kind = kind, .min = -1 - static_cast<int64_t>(max), .max = max};
   }
-  if (bits == 16) return {.kind = kind, .most = 65504, .digits = 11, .overflow = kHalfOverflow};
-  if (bits == 32) return {.kind = kind, .most = kAll, .digits = 24, .overflow = kFloatOverflow};
-  return {.kind = kind, .most = kAll, .digits = 53};
+  if (bits == 16) return {.kind = kind, .max = 65504, .digits = 11, .overflow = kHalfOverflow};
+  if (bits == 32) return {.kind = kind, .max = kAll, .digits = 24, .overflow = kFloatOverflow};
+  return {.kind = kind, .max = kAll, .digits = 53};
 }
 
 // Whether int64, uint64 or double can represent all of its values; NumPy's longdouble is none of these.
@@ -180,7 +180,7 @@ void check_array(const py::array& given, const py::dtype& dtype, std::string_vie
 }  // namespace
 
 std::string shown(const py::handle& object) {
-  constexpr size_t kLongest = 40;
+  constexpr size_t kMaxLength = 40;
   std::string text;
   try {
     text = py::repr(object).cast<std::string>();
@@ -189,8 +189,8 @@ std::string shown(const py::handle& object) {
   } catch (const py::cast_error&) {  // a __repr__ that is no text
     return "an object of type " + type_name(object);
   }
-  const bool plain = text.size() <= kLongest && text.find('\n') == std::string::npos;
-  return plain ? text : in_quotes(text, kLongest);
+  const bool plain = text.size() <= kMaxLength && text.find('\n') == std::string::npos;
+  return plain ? text : in_quotes(text, kMaxLength);
 }
 
 std::string type_name(const py::handle& object) {
@@ -208,14 +208,14 @@ bool is_real(const py::handle& object) {
   return methods != nullptr && (methods->nb_float != nullptr || methods->nb_index != nullptr);
 }
 
-uint64_t whole_from(const py::handle& object, std::string_view what, uint64_t least, uint64_t most) {
+uint64_t whole_from(const py::handle& object, std::string_view what, uint64_t min, uint64_t max) {
   const auto number = as_int(object);
   const auto value = number ? unsigned_value(*number) : std::nullopt;
-  if (value && *value >= least && *value <= most) return *value;
-  const bool above = number && (value ? *value > most : !is_negative(*number));
-  const bool bounded = above || most != std::numeric_limits<uint64_t>::max();
-  throw Error("{}: expected {}{}{}, found {}", what, number && bounded ? "" : "a whole number from ", least,
-              bounded ? fmt::format(" to {}", most) : "", shown(object));
+  if (value && *value >= min && *value <= max) return *value;
+  const bool above = number && (value ? *value > max : !is_negative(*number));
+  const bool bounded = above || max != std::numeric_limits<uint64_t>::max();
+  throw Error("{}: expected {}{}{}, found {}", what, number && bounded ? "" : "a whole number from ", min,
+              bounded ? fmt::format(" to {}", max) : "", shown(object));
 }
 
 int64_t signed_from(const py::handle& object, std::string_view what) {

@@ -21,8 +21,8 @@ namespace quern::python {
 
 // `what` starts the message of every Error: "[replay] capacity".
 
-uint64_t whole_from(const py::handle& object, std::string_view what, uint64_t least = 0,
-                    uint64_t most = std::numeric_limits<uint64_t>::max());
+uint64_t whole_from(const py::handle& object, std::string_view what, uint64_t min = 0,
+                    uint64_t max = std::numeric_limits<uint64_t>::max());
 
 // The same for numbers that may be negative, which the caller checks.
 int64_t signed_from(const py::handle& object, std::string_view what);

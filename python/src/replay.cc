@@ -23,16 +23,16 @@ namespace quern::python {
 namespace {
 
 using replay::BufferOptions;
-using replay::Place;
 using replay::ReplayBuffer;
+using replay::Storage;
 
 // The columns are those of `columns`, a dict, and of the other arguments: a column may have the name of one of ours.
-py::dict all_columns(const py::object& columns, const py::kwargs& more, std::string_view place) {
+py::dict all_columns(const py::object& columns, const py::kwargs& more, std::string_view storage) {
   if (columns.is_none()) return more;
   if (!is_mapping(columns)) {
-    throw Error("[replay] {}: expected a dict of columns or columns by name, found {}", place, type_name(columns));
+    throw Error("[replay] {}: expected a dict of columns or columns by name, found {}", storage, type_name(columns));
   }
-  py::dict all = dict_from(columns, place).attr("copy")();
+  py::dict all = dict_from(columns, storage).attr("copy")();
   for (const auto& [name, array] : more) all[name] = array;
   return all;
 }
@@ -90,7 +90,7 @@ size_t update_priorities(PyReplay& self, const py::object& ids, const py::object
 // One row by its id, as {name: array}; None when it is not there any more.
 py::object get(const PyReplay& self, const py::object& number) {
   const uint64_t id = whole_from(number, "[replay] get: id");
-  const ColumnTypes::Places places = self.types.places_in(py::none(), 1, "get");
+  const ColumnTypes::OutputArrays places = self.types.outputs_in(py::none(), 1, "get");
   bool there = false;
   {
     const py::gil_scoped_release unlocked;
@@ -114,59 +114,60 @@ std::shared_ptr<PyReplay> create(const py::object& columns, const py::object& ca
                 .minimum = whole_from(min_size, "[replay] min_size", 1),
                 .slack = real_from(slack, "[replay] slack")},
       .prefault = prefault};
-  return make_replay(schema_from(dict_from(columns, "[replay] columns")), options, place_from(shared, file),
+  return make_replay(schema_from(dict_from(columns, "[replay] columns")), options, storage_from(shared, file),
                      seed_from(seed));
 }
 
 std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& file, const py::object& patience,
                                  const py::object& seed) {
-  const Place place = place_from(shared, file);
+  const Storage storage = storage_from(shared, file);
   const replay::Seed its_seed = seed_from(seed);
-  const double seconds = real_from(patience, place.text() + ": patience");
-  if (std::isnan(seconds)) throw Error("{}: patience: expected seconds, found nan", place.text());
-  if (place.kind == Place::Kind::kPrivate) throw Error("[replay] attach: expected shared= or file=, found neither");
+  const double seconds = real_from(patience, storage.text() + ": patience");
+  if (std::isnan(seconds)) throw Error("{}: patience: expected seconds, found nan", storage.text());
+  if (storage.kind == Storage::Kind::kPrivate) throw Error("[replay] attach: expected shared= or file=, found neither");
   std::optional<ReplayBuffer> buffer;
   {
     const py::gil_scoped_release unlocked;
-    const std::string path = place.path();
+    const std::string path = storage.path();
     const double end = seconds_now() + seconds;
     while (access(path.c_str(), F_OK) != 0 && errno == ENOENT && seconds_now() < end) {
       check_signals();  // Ctrl-C ends the wait
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    buffer.emplace(ReplayBuffer::attach(place));
+    buffer.emplace(ReplayBuffer::attach(storage));
   }
-  return std::make_shared<PyReplay>(std::move(*buffer), place, its_seed);
+  return std::make_shared<PyReplay>(std::move(*buffer), storage, its_seed);
 }
 
 std::string repr(const PyReplay& self) {
   const BufferOptions& options = self.buffer.options();
-  const std::string where = self.place.kind == Place::Kind::kPrivate  ? ""
-                            : self.place.kind == Place::Kind::kShared ? fmt::format(", shared='{}'", self.place.name)
-                                                                      : fmt::format(", file='{}'", self.place.name);
+  const std::string where = self.storage.kind == Storage::Kind::kPrivate ? ""
+                            : self.storage.kind == Storage::Kind::kShared
+                                ? fmt::format(", shared='{}'", self.storage.name)
+                                : fmt::format(", file='{}'", self.storage.name);
   return fmt::format("<quern.ReplayBuffer: {} of {} rows, {} columns{}{}>", self.buffer.size(), options.capacity,
                      self.buffer.schema().columns().size(), options.prioritised ? ", prioritised" : "", where);
 }
 
 // So that a buffer can be handed to another process.
 py::tuple reduce(const PyReplay& self) {
-  if (self.place.kind == Place::Kind::kPrivate) {
+  if (self.storage.kind == Storage::Kind::kPrivate) {
     throw Error(
         "[replay] expected a buffer with shared= or file= to hand to another process, found one in private memory");
   }
-  const py::object name = py::str(self.place.name);
-  const bool shared = self.place.kind == Place::Kind::kShared;
+  const py::object name = py::str(self.storage.name);
+  const bool shared = self.storage.kind == Storage::Kind::kShared;
   const py::object attach = py::module_::import("quern").attr("_attach");  // pickle knows functions by their names
   return py::make_tuple(attach, py::make_tuple(shared ? name : py::none(), shared ? py::object(py::none()) : name));
 }
 
 }  // namespace
 
-Place place_from(const py::object& shared, const py::object& file) {
+Storage storage_from(const py::object& shared, const py::object& file) {
   if (!shared.is_none() && !file.is_none()) throw Error("[replay] expected shared= or file=, found both");
-  if (!shared.is_none()) return Place::in_shared(text_from(py::str(shared), "[replay] shared"));
-  if (!file.is_none()) return Place::in_file(std::filesystem::absolute(path_from(file, "[replay] file")).string());
-  return Place::in_private();
+  if (!shared.is_none()) return Storage::in_shared(text_from(py::str(shared), "[replay] shared"));
+  if (!file.is_none()) return Storage::in_file(std::filesystem::absolute(path_from(file, "[replay] file")).string());
+  return Storage::in_private();
 }
 
 replay::Seed seed_from(const py::object& seed) {
@@ -174,14 +175,14 @@ replay::Seed seed_from(const py::object& seed) {
   return replay::Seed(whole_from(seed, "[replay] seed"));
 }
 
-std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const BufferOptions& options, const Place& place,
+std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const BufferOptions& options, const Storage& storage,
                                       const replay::Seed& seed) {
   std::optional<ReplayBuffer> buffer;
   {
     const py::gil_scoped_release unlocked;
-    buffer.emplace(ReplayBuffer::create(std::move(schema), options, place));
+    buffer.emplace(ReplayBuffer::create(std::move(schema), options, storage));
   }
-  return std::make_shared<PyReplay>(std::move(*buffer), place, seed);
+  return std::make_shared<PyReplay>(std::move(*buffer), storage, seed);
 }
 
 void bind_replay(py::module_& module) {
@@ -197,9 +198,9 @@ void bind_replay(py::module_& module) {
       .def_static(
           "remove",
           [](const py::object& shared, const py::object& file) {
-            const Place place = place_from(shared, file);
-            if (place.kind == Place::Kind::kPrivate) throw Error("[replay] remove: expected shared= or file=");
-            return ReplayBuffer::remove(place);
+            const Storage storage = storage_from(shared, file);
+            if (storage.kind == Storage::Kind::kPrivate) throw Error("[replay] remove: expected shared= or file=");
+            return ReplayBuffer::remove(storage);
           },
           py::arg("shared") = py::none(), py::arg("file") = py::none(), kRemoveDoc)
       .def("add", &add, py::arg("columns") = py::none(), py::kw_only(), py::arg("priority") = py::none(),

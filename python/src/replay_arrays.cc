@@ -103,7 +103,7 @@ std::string repr(const Column& column) {
   std::string text = fmt::format("quern.Column('{}', ({}{}", name_of(column.dtype), fmt::join(column.shape, ", "),
                                  column.shape.size() == 1 ? ",)" : ")");
   if (column.encoding != replay::Encoding::kRaw) text += fmt::format(", encoding='{}'", name_of(column.encoding));
-  if (column.encoding == replay::Encoding::kSparse) text += fmt::format(", most={}", column.most);
+  if (column.encoding == replay::Encoding::kSparse) text += fmt::format(", max_nonzero={}", column.max_nonzero);
   return text + ")";
 }
 
@@ -132,55 +132,55 @@ py::object ColumnTypes::get(const py::dict& arrays, size_t column) const {
   return py::reinterpret_borrow<py::object>(found);
 }
 
-void ColumnTypes::check_names(const py::dict& arrays, Given given, std::string_view place) const {
+void ColumnTypes::check_names(const py::dict& arrays, Given given, std::string_view where) const {
   size_t known = 0;
   for (size_t c = 0; c < columns_.size(); ++c) {
     if (get(arrays, c)) {
       ++known;
     } else if (given != Given::kSome) {
-      throw Error("[replay] {}: column {}: expected {}, found nothing", place, in_quotes(columns_[c].name),
+      throw Error("[replay] {}: column {}: expected {}, found nothing", where, in_quotes(columns_[c].name),
                   expected_text(columns_[c], given == Given::kRows));
     }
   }
   if (known == arrays.size()) return;
   for (const auto& [name, array] : arrays) {
-    const std::string text = text_from(py::str(name), fmt::format("[replay] {}: columns", place));
+    const std::string text = text_from(py::str(name), fmt::format("[replay] {}: columns", where));
     bool is_one = false;
     for (const Column& column : columns_) is_one = is_one || column.name == text;
     if (is_one) continue;
     std::vector<std::string_view> names;
     for (const Column& column : columns_) names.push_back(column.name);
-    throw Error("[replay] {}: expected the columns {}, found also {}", place, fmt::join(names, ", "), in_quotes(text));
+    throw Error("[replay] {}: expected the columns {}, found also {}", where, fmt::join(names, ", "), in_quotes(text));
   }
 }
 
-void ColumnTypes::check(const py::array& array, size_t column, size_t first_dimensions, std::string_view place) const {
+void ColumnTypes::check(const py::array& array, size_t column, size_t first_dimensions, std::string_view where) const {
   const Column& expected = columns_[column];
   if (!array.dtype().equal(dtypes_[column]) || !same_shape(array, expected, first_dimensions)) {
-    throw Error("[replay] {}: column {}: expected {}, found {}", place, in_quotes(expected.name),
+    throw Error("[replay] {}: column {}: expected {}, found {}", where, in_quotes(expected.name),
                 expected_text(expected, first_dimensions == 1), found_text(array));
   }
   if ((array.flags() & py::array::c_style) == 0) {
     throw Error(
-        "[replay] {}: column {}: expected a C-contiguous array, found one that is not (numpy.ascontiguousarray)", place,
+        "[replay] {}: column {}: expected a C-contiguous array, found one that is not (numpy.ascontiguousarray)", where,
         in_quotes(expected.name));
   }
 }
 
-ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view place) const {
-  check_names(arrays, Given::kRows, place);
+ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view where) const {
+  check_names(arrays, Given::kRows, where);
   Rows result;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const py::object found = get(arrays, c);
     if (!py::isinstance<py::array>(found)) {
-      throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", place, in_quotes(columns_[c].name),
+      throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", where, in_quotes(columns_[c].name),
                   expected_text(columns_[c], true), type_name(found));
     }
     const auto array = py::reinterpret_borrow<py::array>(found);
-    check(array, c, 1, place);
+    check(array, c, 1, where);
     const auto rows = static_cast<size_t>(array.shape(0));
     if (c > 0 && rows != result.rows) {
-      throw Error("[replay] {}: column {}: expected {} rows, as in {}, found {}", place, in_quotes(columns_[c].name),
+      throw Error("[replay] {}: column {}: expected {} rows, as in {}, found {}", where, in_quotes(columns_[c].name),
                   result.rows, in_quotes(columns_[0].name), rows);
     }
     result.rows = rows;
@@ -190,31 +190,31 @@ ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view 
   return result;
 }
 
-ColumnTypes::Rows ColumnTypes::row_of(const py::dict& values, std::string_view place) const {
-  check_names(values, Given::kOneRow, place);
+ColumnTypes::Rows ColumnTypes::row_of(const py::dict& values, std::string_view where) const {
+  check_names(values, Given::kOneRow, where);
   Rows result{.columns = {}, .rows = 1, .keep = {}};
   for (size_t c = 0; c < columns_.size(); ++c) {
     py::object found = get(values, c);
     if (!py::isinstance<py::array>(found)) {  // an array must fit as it is
-      found = array_from(found, dtypes_[c], fmt::format("[replay] {}: column {}", place, in_quotes(columns_[c].name)));
+      found = array_from(found, dtypes_[c], fmt::format("[replay] {}: column {}", where, in_quotes(columns_[c].name)));
     }
     const auto array = py::reinterpret_borrow<py::array>(found);
-    check(array, c, 0, place);
+    check(array, c, 0, where);
     result.columns.push_back(static_cast<const std::byte*>(array.data()));
     result.keep.push_back(array);
   }
   return result;
 }
 
-ColumnTypes::Places ColumnTypes::places_in(const py::object& out, size_t rows, std::string_view place) const {
-  Places result;
+ColumnTypes::OutputArrays ColumnTypes::outputs_in(const py::object& out, size_t rows, std::string_view where) const {
+  OutputArrays result;
   if (!out.is_none() && !py::isinstance<py::dict>(out)) {
-    throw Error("[replay] {}: out: expected a dict of arrays, found {}", place, type_name(out));
+    throw Error("[replay] {}: out: expected a dict of arrays, found {}", where, type_name(out));
   }
   if (!out.is_none()) {
     // A copy holds the arrays: another thread may empty the caller's dict while Python's lock is not ours.
     result.arrays = py::reinterpret_steal<py::dict>(PyDict_Copy(out.ptr()));
-    check_names(result.arrays, Given::kSome, place);
+    check_names(result.arrays, Given::kSome, where);
   }
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];
@@ -230,13 +230,13 @@ ColumnTypes::Places ColumnTypes::places_in(const py::object& out, size_t rows, s
       continue;
     }
     if (!py::isinstance<py::array>(found)) {
-      throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", place, in_quotes(column.name),
+      throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", where, in_quotes(column.name),
                   expected_text(column, true), type_name(found));
     }
     auto array = py::reinterpret_borrow<py::array>(found);
-    check(array, c, 1, place);
+    check(array, c, 1, where);
     if (static_cast<size_t>(array.shape(0)) != rows || !array.writeable()) {
-      throw Error("[replay] {}: column {}: expected a writable array of {} rows, found {}{} rows", place,
+      throw Error("[replay] {}: column {}: expected a writable array of {} rows, found {}{} rows", where,
                   in_quotes(column.name), rows, array.writeable() ? "" : "a read-only one of ", array.shape(0));
     }
     result.columns.push_back(static_cast<std::byte*>(array.mutable_data()));
@@ -252,26 +252,28 @@ py::dict ColumnTypes::to_dict() const {
 
 void bind_column(py::module_& module) {
   py::class_<Column>(module, "Column", kColumnDoc)
-      .def(py::init([](const py::object& dtype, const py::object& shape, const Text& encoding, const py::object& most) {
+      .def(py::init([](const py::object& dtype, const py::object& shape, const Text& encoding,
+                       const py::object& max_nonzero) {
              Column column = column_from("", py::make_tuple(dtype, shape));
              column.encoding = replay::encoding_named(encoding.value);
-             column.most = whole_from(most, "[replay] column: most");
+             column.max_nonzero = whole_from(max_nonzero, "[replay] column: max_nonzero");
              return column;
            }),
            py::arg("dtype") = "float32", py::arg("shape") = py::tuple(), py::arg("encoding") = "raw",
-           py::arg("most") = 0, kColumnInitDoc)
+           py::arg("max_nonzero") = 0, kColumnInitDoc)
       .def_property_readonly(
           "dtype", [](const Column& column) { return py::dtype(std::string(name_of(column.dtype))); }, kColumnDtypeDoc)
       .def_property_readonly(
           "shape", [](const Column& column) { return py::tuple(py::cast(column.shape)); }, kColumnShapeDoc)
       .def_property_readonly(
           "encoding", [](const Column& column) { return std::string(name_of(column.encoding)); }, kColumnEncodingDoc)
-      .def_readonly("most", &Column::most, kColumnMostDoc)
+      .def_readonly("max_nonzero", &Column::max_nonzero, kColumnMaxNonzeroDoc)
       .def_property_readonly("stored_bytes", &Column::stored_bytes, kColumnStoredBytesDoc)
       .def(
           "__eq__",
           [](const Column& a, const Column& b) {  // their names are those of the dict that they are in
-            return std::tie(a.dtype, a.shape, a.encoding, a.most) == std::tie(b.dtype, b.shape, b.encoding, b.most);
+            return std::tie(a.dtype, a.shape, a.encoding, a.max_nonzero) ==
+                   std::tie(b.dtype, b.shape, b.encoding, b.max_nonzero);
           },
           py::is_operator())
       .def("__repr__", &repr);

@@ -25,26 +25,26 @@ class ColumnTypes {
     size_t rows = 0;
     std::vector<py::object> keep;
   };
-  Rows rows_of(const py::dict& arrays, std::string_view place) const;
+  Rows rows_of(const py::dict& arrays, std::string_view where) const;
 
   // The same for one row, without a first dimension; numbers and lists are taken too, and copied.
-  Rows row_of(const py::dict& values, std::string_view place) const;
+  Rows row_of(const py::dict& values, std::string_view where) const;
 
   // Arrays for `rows` rows: those in `out` (a dict; null pointers for columns that it leaves out), which must be
   // writable too, or new ones where it is None.
-  struct Places {
+  struct OutputArrays {
     std::vector<std::byte*> columns;
     py::dict arrays;
   };
-  Places places_in(const py::object& out, size_t rows, std::string_view place) const;
+  OutputArrays outputs_in(const py::object& out, size_t rows, std::string_view where) const;
 
   py::dict to_dict() const;  // {name: Column}
 
  private:
   py::object get(const py::dict& arrays, size_t column) const;
   enum class Given { kOneRow, kRows, kSome };
-  void check_names(const py::dict& arrays, Given given, std::string_view place) const;
-  void check(const py::array& array, size_t column, size_t first_dimensions, std::string_view place) const;
+  void check_names(const py::dict& arrays, Given given, std::string_view where) const;
+  void check(const py::array& array, size_t column, size_t first_dimensions, std::string_view where) const;
 
   std::vector<replay::Column> columns_;
   std::vector<py::str> names_;

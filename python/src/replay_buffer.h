@@ -11,11 +11,11 @@
 namespace quern::python {
 
 struct PyReplay {
-  PyReplay(replay::ReplayBuffer its_buffer, replay::Place its_place, const replay::Seed& seed)
-      : buffer(std::move(its_buffer)), place(std::move(its_place)), types(buffer.schema()), sampler(buffer, seed) {}
+  PyReplay(replay::ReplayBuffer its_buffer, replay::Storage its_place, const replay::Seed& seed)
+      : buffer(std::move(its_buffer)), storage(std::move(its_place)), types(buffer.schema()), sampler(buffer, seed) {}
 
   replay::ReplayBuffer buffer;
-  replay::Place place;
+  replay::Storage storage;
   ColumnTypes types;
   replay::SharedSampler sampler;
 };
@@ -23,14 +23,14 @@ struct PyReplay {
 using PyReplayClass = py::class_<PyReplay, std::shared_ptr<PyReplay>>;
 
 // Where, from what the constructor, attach() and remove() are given.
-replay::Place place_from(const py::object& shared, const py::object& file);
+replay::Storage storage_from(const py::object& shared, const py::object& file);
 
 // Random for None.
 replay::Seed seed_from(const py::object& seed);
 
 // A new one with the schema, and with all that `options` says.
 std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const replay::BufferOptions& options,
-                                      const replay::Place& place, const replay::Seed& seed);
+                                      const replay::Storage& storage, const replay::Seed& seed);
 
 void bind_sampling(py::module_& module, PyReplayClass& buffer);   // sample(), Sample
 void bind_snapshots(py::module_& module, PyReplayClass& buffer);  // save(), load(), ..., Saving, SnapshotResult

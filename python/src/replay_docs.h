@@ -11,10 +11,10 @@ inline constexpr const char* kColumnDoc = R"(What a column of a ReplayBuffer hol
 inline constexpr const char* kColumnInitDoc = R"(A column of this dtype and shape of one row.
 
 encoding says how it lies in the buffer; arrays go in and come out with the dtype and shape. "raw": as it is. "bits": a
-bit an element, for zeros and ones alone. "sparse": index and value of up to `most` elements that are not zero.
+bit an element, for zeros and ones alone. "sparse": index and value of up to `max_nonzero` elements that are not zero.
 
->>> quern.Column("float32", (4672,), encoding="sparse", most=256)
-quern.Column('float32', (4672,), encoding='sparse', most=256))";
+>>> quern.Column("float32", (4672,), encoding="sparse", max_nonzero=256)
+quern.Column('float32', (4672,), encoding='sparse', max_nonzero=256))";
 
 inline constexpr const char* kColumnDtypeDoc = R"(The dtype of the arrays.
 
@@ -31,9 +31,10 @@ inline constexpr const char* kColumnEncodingDoc = R"(How it lies in the buffer: 
 >>> buffer.columns["planes"].encoding
 'raw')";
 
-inline constexpr const char* kColumnMostDoc = R"(Of a sparse column: how many elements of a row may differ from zero.
+inline constexpr const char* kColumnMaxNonzeroDoc =
+    R"(Of a sparse column: how many elements of a row may differ from zero.
 
->>> quern.Column("float32", 100, encoding="sparse", most=7).most
+>>> quern.Column("float32", 100, encoding="sparse", max_nonzero=7).max_nonzero
 7)";
 
 inline constexpr const char* kColumnStoredBytesDoc = R"(Bytes of one row in the buffer.

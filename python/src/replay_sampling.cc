@@ -43,7 +43,7 @@ struct Sample {
 Sample places_for(const PyReplay& self, const py::object& out, size_t rows, std::vector<std::byte*>& columns) {
   const bool again = py::isinstance<Sample>(out);
   Sample sample = again ? out.cast<Sample>() : Sample{};
-  ColumnTypes::Places places = self.types.places_in(again ? sample.arrays : out, rows, "sample");
+  ColumnTypes::OutputArrays places = self.types.outputs_in(again ? sample.arrays : out, rows, "sample");
   columns = std::move(places.columns);
   sample.arrays = std::move(places.arrays);
   if (!again) {

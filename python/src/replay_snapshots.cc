@@ -79,15 +79,15 @@ SnapshotResult import_npz(PyReplay& self, const fs::path& path) {
 std::shared_ptr<PyReplay> from_snapshot(const fs::path& path, const py::object& capacity, const py::object& shared,
                                         const py::object& file, const py::object& seed) {
   const uint64_t rows = capacity.is_none() ? 0 : whole_from(capacity, "[replay] capacity", 1);
-  const replay::Place place = place_from(shared, file);
+  const replay::Storage storage = storage_from(shared, file);
   const replay::Seed its_seed = seed_from(seed);
   const SnapshotOptions options = options_of(py::none());
   std::optional<replay::ReplayBuffer> buffer;
   {
     const py::gil_scoped_release unlocked;
-    buffer.emplace(replay::from_snapshot(path, place, rows, options));
+    buffer.emplace(replay::from_snapshot(path, storage, rows, options));
   }
-  return std::make_shared<PyReplay>(std::move(*buffer), place, its_seed);
+  return std::make_shared<PyReplay>(std::move(*buffer), storage, its_seed);
 }
 
 py::dict info(const fs::path& path) {

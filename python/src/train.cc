@@ -29,11 +29,11 @@ struct Request {
   py::object on_step;
 };
 
-void apply_argument(RunConfig& config, const char* setting, const py::object& value, std::string_view place) {
+void apply_argument(RunConfig& config, const char* setting, const py::object& value, std::string_view where) {
   if (value.is_none()) return;
   py::dict settings;
   settings[setting] = value;
-  apply_dict(config, settings, place);
+  apply_dict(config, settings, where);
 }
 
 void apply(RunConfig& config, const Request& request) {

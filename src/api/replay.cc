@@ -87,29 +87,29 @@ ReplayBuffer::ReplayBuffer(const std::vector<Column>& columns, const ReplayOptio
                                                   .minimum = options.min_size,
                                                   .slack = options.slack},
                                         .prefault = options.prefault},
-                                       api::place_from(options.storage)),
+                                       api::storage_from(options.storage)),
           options.seed)) {}
 
 ReplayBuffer ReplayBuffer::attach(const ReplayStorage& storage, double patience, std::optional<uint64_t> seed) {
-  const replay::Place place = api::place_from(storage);
-  if (place.kind == replay::Place::Kind::kPrivate) {
+  const replay::Storage where = api::storage_from(storage);
+  if (where.kind == replay::Storage::Kind::kPrivate) {
     throw Error("[replay] attach: expected shared memory or a file, found neither");
   }
-  if (std::isnan(patience)) throw Error("{}: patience: expected seconds, found nan", place.text());
-  return ReplayBuffer(std::make_unique<Impl>(replay::ReplayBuffer::attach(place, patience), seed));
+  if (std::isnan(patience)) throw Error("{}: patience: expected seconds, found nan", where.text());
+  return ReplayBuffer(std::make_unique<Impl>(replay::ReplayBuffer::attach(where, patience), seed));
 }
 
 bool ReplayBuffer::remove(const ReplayStorage& storage) {
-  const replay::Place place = api::place_from(storage);
-  if (place.kind == replay::Place::Kind::kPrivate) {
+  const replay::Storage where = api::storage_from(storage);
+  if (where.kind == replay::Storage::Kind::kPrivate) {
     throw Error("[replay] remove: expected shared memory or a file, found neither");
   }
-  return replay::ReplayBuffer::remove(place);
+  return replay::ReplayBuffer::remove(where);
 }
 
 ReplayBuffer ReplayBuffer::from_snapshot(const std::filesystem::path& path, const ReplayStorage& storage,
                                          uint64_t capacity, std::optional<uint64_t> seed) {
-  return ReplayBuffer(std::make_unique<Impl>(replay::from_snapshot(path, api::place_from(storage), capacity), seed));
+  return ReplayBuffer(std::make_unique<Impl>(replay::from_snapshot(path, api::storage_from(storage), capacity), seed));
 }
 
 uint64_t ReplayBuffer::add(const ColumnValues& values, std::optional<float> priority, double timeout) {

@@ -14,7 +14,7 @@ replay::Schema schema_from(const std::vector<Column>& columns) {
                      .dtype = replay::dtype_named(column.dtype),
                      .shape = column.shape,
                      .encoding = replay::encoding_named(column.encoding),
-                     .most = column.max_nonzero});
+                     .max_nonzero = column.max_nonzero});
   }
   return replay::Schema(std::move(found));
 }
@@ -26,18 +26,18 @@ std::vector<Column> columns_of(const replay::Schema& schema) {
                        .dtype = std::string(replay::name_of(column.dtype)),
                        .shape = column.shape,
                        .encoding = std::string(replay::name_of(column.encoding)),
-                       .max_nonzero = column.most});
+                       .max_nonzero = column.max_nonzero});
   }
   return columns;
 }
 
-replay::Place place_from(const ReplayStorage& storage) {
+replay::Storage storage_from(const ReplayStorage& storage) {
   if (!storage.shared.empty() && !storage.file.empty()) {
     throw Error("[replay] storage: expected shared memory or a file, found both");
   }
-  if (!storage.shared.empty()) return replay::Place::in_shared(storage.shared);
-  if (!storage.file.empty()) return replay::Place::in_file(std::filesystem::absolute(storage.file).string());
-  return replay::Place::in_private();
+  if (!storage.shared.empty()) return replay::Storage::in_shared(storage.shared);
+  if (!storage.file.empty()) return replay::Storage::in_file(std::filesystem::absolute(storage.file).string());
+  return replay::Storage::in_private();
 }
 
 bool same_dtype(std::string_view column, std::string_view values) {

@@ -16,7 +16,7 @@ replay::Schema schema_from(const std::vector<Column>& columns);
 std::vector<Column> columns_of(const replay::Schema& schema);
 
 // Error when both are given.
-replay::Place place_from(const ReplayStorage& storage);
+replay::Storage storage_from(const ReplayStorage& storage);
 
 // The caller's arrays in the order of the schema.
 struct RowArrays {

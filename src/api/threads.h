@@ -10,12 +10,12 @@
 
 namespace quern::api {
 
-// Every core for 0. Error for more than train::kMostThreads.
+// Every core for 0. Error for more than train::kMaxThreads.
 inline size_t threads_from(size_t threads) {
-  if (threads > train::kMostThreads) {
-    throw Error("[api] threads: expected 1 to {}, or 0 for every core, found {}", train::kMostThreads, threads);
+  if (threads > train::kMaxThreads) {
+    throw Error("[api] threads: expected 1 to {}, or 0 for every core, found {}", train::kMaxThreads, threads);
   }
-  return threads > 0 ? threads : std::min(cpu_info().usable_cores, train::kMostThreads);
+  return threads > 0 ? threads : std::min(cpu_info().usable_cores, train::kMaxThreads);
 }
 
 }  // namespace quern::api

@@ -33,19 +33,19 @@ void append(std::vector<Tensor>& tensors, std::span<const TensorRef> refs, std::
 }
 
 // The file of a checkpoint that is being written: where it is now, and the name that it will have.
-struct Place {
+struct Target {
   fs::path now, later;
 };
 
-Stamp write_tensors(const Place& place, std::span<const Tensor> tensors) {
-  FileWriter file(place.now, place.later);
+Stamp write_tensors(const Target& target, std::span<const Tensor> tensors) {
+  FileWriter file(target.now, target.later);
   const Stamp stamp = safetensors::write(file, tensors, {{"format", "pt"}});  // transformers asks for this key
   file.close();
   return stamp;
 }
 
-Stamp write_text(const Place& place, std::string_view text) {
-  FileWriter file(place.now, place.later);
+Stamp write_text(const Target& target, std::string_view text) {
+  FileWriter file(target.now, target.later);
   file.write(text);
   file.close();
   Sha256 hash;
@@ -177,17 +177,17 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const State& state
 
   const fs::path path = folder / directory_name(state.step);
   AtomicDirectory directory(path);
-  const auto place = [&](const char* name) { return Place{directory.temporary() / name, path / name}; };
+  const auto target = [&](const char* name) { return Target{directory.temporary() / name, path / name}; };
   StateFile file{state, {}};
-  file.files[kModel] = write_tensors(place(kModel), weights);
-  file.files[kOptimizer] = write_tensors(place(kOptimizer), moments);
-  file.files[kConfig] = write_text(place(kConfig), to_json(config));
+  file.files[kModel] = write_tensors(target(kModel), weights);
+  file.files[kOptimizer] = write_tensors(target(kOptimizer), moments);
+  file.files[kConfig] = write_text(target(kConfig), to_json(config));
   for (const ExtraFile& extra : extras) {
-    const Place there = place(extra.name.c_str());
+    const Target there = target(extra.name.c_str());
     file.files[extra.name] =
         extra.tensors.empty() ? write_text(there, extra.text) : write_tensors(there, extra.tensors);
   }
-  write_text(place(kState), to_json(file));
+  write_text(target(kState), to_json(file));
   set_aside_if_foreign(path);
   directory.commit();
   return path;

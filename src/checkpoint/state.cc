@@ -40,15 +40,15 @@ Json optional_json(const std::optional<double>& value) {
 // Fields of one object, with the place for messages.
 class Fields {
  public:
-  Fields(const Json& object, std::string_view file, std::string place)
-      : object_(object), file_(file), place_(std::move(place)) {
+  Fields(const Json& object, std::string_view file, std::string where)
+      : object_(object), file_(file), where_(std::move(where)) {
     if (!object.is_object()) fail("", "an object", object);
   }
 
   const Json& at(const char* key) const {
     const auto found = object_.find(key);
     if (found == object_.end()) {
-      throw Error("[checkpoint] {}: {}{}: expected this field, found none", file_, place_, key);
+      throw Error("[checkpoint] {}: {}{}: expected this field, found none", file_, where_, key);
     }
     return *found;
   }
@@ -85,17 +85,17 @@ class Fields {
   std::string optional_text(const char* key, const char* otherwise) const {
     return object_.contains(key) ? text(key) : otherwise;
   }
-  Fields object(const char* key) const { return {at(key), file_, place_ + key + "."}; }
+  Fields object(const char* key) const { return {at(key), file_, where_ + key + "."}; }
 
   [[noreturn]] void fail(std::string_view key, std::string_view expected, const Json& found) const {
-    throw Error("[checkpoint] {}: {}{}: expected {}, found {}", file_, place_, key, expected,
+    throw Error("[checkpoint] {}: {}{}: expected {}, found {}", file_, where_, key, expected,
                 in_quotes(json_text(found), 40));
   }
 
  private:
   const Json& object_;
   std::string_view file_;
-  std::string place_;
+  std::string where_;
 };
 
 safetensors::Stamp parse_stamp(const Fields& fields) {
@@ -126,10 +126,10 @@ std::string parse_precision(const Fields& fields) {
 }
 
 // Not in files of older runs.
-std::optional<StreamPlace> parse_stream(const Json& json, const Fields& fields) {
+std::optional<StreamPosition> parse_stream(const Json& json, const Fields& fields) {
   if (!json.contains("stream") || json["stream"].is_null()) return std::nullopt;
-  const Fields place = fields.object("stream");
-  return StreamPlace{.piece = place.whole("piece"), .token = place.whole("token")};
+  const Fields where = fields.object("stream");
+  return StreamPosition{.piece = where.whole("piece"), .token = where.whole("token")};
 }
 
 // Nor this.

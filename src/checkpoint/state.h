@@ -13,10 +13,10 @@
 namespace quern::checkpoint {
 
 // A place in text that is tokenised while it is read: data/batch_reader.h.
-struct StreamPlace {
+struct StreamPosition {
   uint64_t piece = 0;
   uint64_t token = 0;
-  bool operator==(const StreamPlace&) const = default;
+  bool operator==(const StreamPosition&) const = default;
 };
 
 // Of steps done and of steps left out: their sum, the step of the random numbers, has 32 bits.
@@ -40,7 +40,7 @@ struct State {
   uint64_t incidents = 0;                      // skipped or rolled back so far
   uint64_t left_out = 0;                       // steps whose data was passed over when the run rolled back
   LossTrend losses = {};                       // what a spike is measured against
-  std::optional<StreamPlace> stream = {};      // where the next step begins; none when the data is no stream
+  std::optional<StreamPosition> stream = {};   // where the next step begins; none when the data is no stream
 
   bool operator==(const State&) const = default;
 };

@@ -36,7 +36,7 @@ constexpr Flag kFlags[] = {
     {"--memory", "train.memory", "Memory that the run may use, as 512M or 2G; no result depends on it"},
     {"--threads", "train.threads", "Worker threads, 1 to 64, every core by default; no result depends on them"},
 };
-static_assert(train::kMostThreads == 64);  // as the help says
+static_assert(train::kMaxThreads == 64);  // as the help says
 
 void add_flag(Parser command, ConfigOptions& options, const Flag& flag) {
   const auto add = [&options, &flag](const std::string& value) {
@@ -52,8 +52,8 @@ void check_threads(const FlagSetting& flag) {
   constexpr std::string_view kSetting = "train.threads=";
   if (!flag.setting.starts_with(kSetting)) return;
   std::string value = flag.setting.substr(kSetting.size());
-  const std::string problem = check_whole_number(value, {1, train::kMostThreads});
-  if (!problem.empty()) throw Error("[config] {}: {}", flag.place, problem);
+  const std::string problem = check_whole_number(value, {1, train::kMaxThreads});
+  if (!problem.empty()) throw Error("[config] {}: {}", flag.where, problem);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ train::RunConfig config_of(const ConfigOptions& options) {
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   for (const FlagSetting& flag : options.flags) {
     check_threads(flag);
-    train::apply_setting(config, flag.setting, flag.place);
+    train::apply_setting(config, flag.setting, flag.where);
   }
   if (!options.data.empty()) config.data.paths = options.data;
   train::settle(config);
@@ -95,7 +95,7 @@ train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   for (const FlagSetting& flag : options.flags) {
     check_threads(flag);
-    train::apply_setting(config, flag.setting, flag.place);
+    train::apply_setting(config, flag.setting, flag.where);
   }
   train::validate(config);
   return config;

@@ -11,7 +11,7 @@ namespace quern::cli {
 
 // A setting that came by its own flag.
 struct FlagSetting {
-  std::string place;    // "--steps 500"
+  std::string where;    // "--steps 500"
   std::string setting;  // "train.steps=500"
 };
 

@@ -104,9 +104,9 @@ void Parser::add_word(const char* name, std::string& value, const std::string& h
 }
 
 void Parser::add_threads(size_t& threads) {
-  threads = std::min(cpu_info().usable_cores, train::kMostThreads);
-  add_number("--threads", threads, "N", fmt::format("Worker threads, 1 to {}", train::kMostThreads),
-             {1, train::kMostThreads});
+  threads = std::min(cpu_info().usable_cores, train::kMaxThreads);
+  add_number("--threads", threads, "N", fmt::format("Worker threads, 1 to {}", train::kMaxThreads),
+             {1, train::kMaxThreads});
 }
 
 bool Parser::parsed() const { return app_->parsed(); }

@@ -112,9 +112,9 @@ report::CurveOptions curve_options() {
   report::CurveOptions options;
   winsize size = {};
   if (isatty(STDOUT_FILENO) == 0 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return options;
-  constexpr size_t kWidest = 160;
+  constexpr size_t kMaxWidth = 160;
   options.color = std::getenv("NO_COLOR") == nullptr;
-  if (size.ws_col > 0) options.width = std::min<size_t>(size.ws_col, kWidest);
+  if (size.ws_col > 0) options.width = std::min<size_t>(size.ws_col, kMaxWidth);
   return options;
 }
 

@@ -33,7 +33,7 @@ void PooledBuffer::give_back() noexcept {
 BufferPool::~BufferPool() { assert(statistics_.outstanding == 0); }
 
 size_t BufferPool::size_class(size_t size) noexcept {
-  return size > kLargestClass ? size : std::bit_ceil(std::max(size, kSmallestClass));
+  return size > kMaxClass ? size : std::bit_ceil(std::max(size, kMinClass));
 }
 
 PooledBuffer BufferPool::rent(size_t size, Fill fill) {

@@ -56,8 +56,8 @@ class PooledBuffer {
 // one consistent picture. The pool must outlive its buffers.
 class BufferPool {
  public:
-  static constexpr size_t kSmallestClass = 64;
-  static constexpr size_t kLargestClass = 65536;
+  static constexpr size_t kMinClass = 64;
+  static constexpr size_t kMaxClass = 65536;
 
   // All of one moment: rents == hits + misses and outstanding == rents - returned always hold. Bytes are those of whole
   // buffers, so a rent of 65 floats counts as 512 bytes.

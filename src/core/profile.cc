@@ -73,8 +73,8 @@ std::vector<ProfileRow> Profile::rows(size_t first, size_t last) const {
       if (totals.count.get() == 0) continue;
       row.count += totals.count.get();
       row.total += kNanosecond * static_cast<double>(totals.total.get());
-      row.min = std::min(row.min, kNanosecond * static_cast<double>(totals.least.get()));
-      row.max = std::max(row.max, kNanosecond * static_cast<double>(totals.most.get()));
+      row.min = std::min(row.min, kNanosecond * static_cast<double>(totals.min.get()));
+      row.max = std::max(row.max, kNanosecond * static_cast<double>(totals.max.get()));
       row.work += totals.work.get();
     }
     if (row.count > 0) rows.push_back(row);

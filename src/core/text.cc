@@ -93,12 +93,12 @@ std::string in_quotes(std::string_view text, size_t limit) {
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
   std::string_view best;
-  size_t least = word.size() / 2 + 1;
+  size_t min = word.size() / 2 + 1;
   if (word.size() > 100) return best;  // the cost is a product of lengths, and no name of ours is that long
   for (const std::string_view candidate : candidates) {
     const size_t distance = edit_distance(word, candidate);
-    if (distance < least && 2 * distance < candidate.size()) {
-      least = distance;
+    if (distance < min && 2 * distance < candidate.size()) {
+      min = distance;
       best = candidate;
     }
   }

@@ -56,7 +56,7 @@ class alignas(kCacheLine) ThreadProfile {
 
   struct Totals {
     Shared<uint64_t> count;
-    Shared<int64_t> total, least{INT64_MAX}, most;
+    Shared<int64_t> total, min{INT64_MAX}, max;
     Shared<double> work;
   };
   const Totals& totals(size_t region) const { return totals_[region]; }
@@ -66,8 +66,8 @@ class alignas(kCacheLine) ThreadProfile {
     Totals& totals = totals_[call.region];
     totals.count.add(1);
     totals.total.add(counted);
-    if (counted < totals.least.get()) totals.least.set(counted);
-    if (counted > totals.most.get()) totals.most.set(counted);
+    if (counted < totals.min.get()) totals.min.set(counted);
+    if (counted > totals.max.get()) totals.max.set(counted);
     totals.work.add(work);
     if (!events_.empty()) keep(call);
   }

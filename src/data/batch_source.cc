@@ -106,10 +106,10 @@ uint64_t TrainingBatches::epoch_position(uint32_t step, uint32_t sequence) const
   return range_.begin + below(left_out + 1, stream) + block * options_.context;
 }
 
-ValidationBatches::ValidationBatches(TokenRange range, uint32_t context, uint64_t most_windows)
+ValidationBatches::ValidationBatches(TokenRange range, uint32_t context, uint64_t max_windows)
     : range_(range), context_(context) {
   check_size("validation", range_, context_);
-  windows_ = std::min((range_.size() - 1) / context_, most_windows);
+  windows_ = std::min((range_.size() - 1) / context_, max_windows);
 }
 
 void ValidationBatches::fill(uint64_t first, uint32_t count, int32_t* inputs, int32_t* targets) const {

@@ -67,8 +67,8 @@ class TrainingBatches : public BatchSource {
 // begin + w * context. The same at every evaluation.
 class ValidationBatches {
  public:
-  // Error when the range holds less than context + 1 tokens. At most `most_windows` windows are used.
-  ValidationBatches(TokenRange range, uint32_t context, uint64_t most_windows = UINT64_MAX);
+  // Error when the range holds less than context + 1 tokens. At most `max_windows` windows are used.
+  ValidationBatches(TokenRange range, uint32_t context, uint64_t max_windows = UINT64_MAX);
 
   uint64_t windows() const { return windows_; }
 

@@ -11,26 +11,26 @@
 namespace quern::data {
 namespace {
 
-constexpr size_t kMostTokens = size_t{1} << 30;  // ids are int32
+constexpr size_t kMaxTokens = size_t{1} << 30;  // ids are int32
 
-std::vector<bool> which_are_added(const BpeModel& model, std::string_view place) {
+std::vector<bool> which_are_added(const BpeModel& model, std::string_view where) {
   std::vector<bool> is_added(model.tokens.size());
   std::unordered_set<std::string_view> contents;
   for (const AddedToken& token : model.added) {
     const std::string name = in_quotes(token.content);
-    if (token.content.empty()) throw Error("[tokenizer] {}: added token {} is empty", place, token.id);
+    if (token.content.empty()) throw Error("[tokenizer] {}: added token {} is empty", where, token.id);
     if (valid_utf8_length(token.content) < token.content.size()) {
-      throw Error("[tokenizer] {}: added token {}: expected UTF-8, found {}", place, token.id, name);
+      throw Error("[tokenizer] {}: added token {}: expected UTF-8, found {}", where, token.id, name);
     }
     if (token.id < 0 || static_cast<size_t>(token.id) >= model.tokens.size()) {
-      throw Error("[tokenizer] {}: added token {}: expected an id below {}, found {}", place, name, model.tokens.size(),
+      throw Error("[tokenizer] {}: added token {}: expected an id below {}, found {}", where, name, model.tokens.size(),
                   token.id);
     }
     if (model.tokens[static_cast<size_t>(token.id)] != token.content || is_added[static_cast<size_t>(token.id)]) {
-      throw Error("[tokenizer] {}: added token {}: id {} is another token's", place, name, token.id);
+      throw Error("[tokenizer] {}: added token {}: id {} is another token's", where, name, token.id);
     }
     if (!contents.insert(token.content).second) {
-      throw Error("[tokenizer] {}: added token {} is there twice", place, name);
+      throw Error("[tokenizer] {}: added token {} is there twice", where, name);
     }
     is_added[static_cast<size_t>(token.id)] = true;
   }
@@ -39,20 +39,20 @@ std::vector<bool> which_are_added(const BpeModel& model, std::string_view place)
 
 class Checker {
  public:
-  Checker(const BpeModel& model, std::string_view place)
-      : model_(model), place_(place), is_added_(which_are_added(model, place)) {}
+  Checker(const BpeModel& model, std::string_view where)
+      : model_(model), where_(where), is_added_(which_are_added(model, where)) {}
 
   void tokens() {
-    if (model_.tokens.size() > kMostTokens) {
-      throw Error("[tokenizer] {}: expected at most {} tokens, found {}", place_, kMostTokens, model_.tokens.size());
+    if (model_.tokens.size() > kMaxTokens) {
+      throw Error("[tokenizer] {}: expected at most {} tokens, found {}", where_, kMaxTokens, model_.tokens.size());
     }
     for (size_t id = 0; id < model_.tokens.size(); ++id) {
       const std::string& bytes = model_.tokens[id];
-      if (bytes.empty()) throw Error("[tokenizer] {}: token {} is empty", place_, id);
+      if (bytes.empty()) throw Error("[tokenizer] {}: token {} is empty", where_, id);
       if (is_added_[id]) continue;
       const auto [earlier, is_new] = id_of_.emplace(bytes, id);
       if (!is_new) {
-        throw Error("[tokenizer] {}: tokens {} and {} are both {}", place_, earlier->second, id, in_quotes(bytes));
+        throw Error("[tokenizer] {}: tokens {} and {} are both {}", where_, earlier->second, id, in_quotes(bytes));
       }
     }
   }
@@ -63,7 +63,7 @@ class Checker {
       const std::optional<std::string> bytes = from_alphabet(token.content);
       const auto other = bytes ? id_of_.find(*bytes) : id_of_.end();
       if (other != id_of_.end()) {
-        throw Error("[tokenizer] {}: added token {}: expected another text than that of token {}", place_,
+        throw Error("[tokenizer] {}: added token {}: expected another text than that of token {}", where_,
                     in_quotes(token.content), other->second);
       }
     }
@@ -73,7 +73,7 @@ class Checker {
     const std::array<int32_t, 256> ids = ids_of_bytes(model_);
     for (size_t byte = 0; byte < ids.size(); ++byte) {
       if (ids[byte] < 0) {
-        throw Error("[tokenizer] {}: expected a token for each of the 256 bytes, found none for 0x{:02x}", place_,
+        throw Error("[tokenizer] {}: expected a token for each of the 256 bytes, found none for 0x{:02x}", where_,
                     byte);
       }
     }
@@ -85,38 +85,38 @@ class Checker {
       const Merge& merge = model_.merges[rank];
       const std::string joined = part(rank, merge.left) + part(rank, merge.right);
       if (joined != part(rank, merge.result)) {
-        throw Error("[tokenizer] {}: merge {}: expected token {} to be {}, found {}", place_, rank, merge.result,
+        throw Error("[tokenizer] {}: merge {}: expected token {} to be {}, found {}", where_, rank, merge.result,
                     in_quotes(joined), in_quotes(part(rank, merge.result)));
       }
       const uint64_t pair = uint64_t{static_cast<uint32_t>(merge.left)} << 32 | static_cast<uint32_t>(merge.right);
       const auto [earlier, is_new] = seen.emplace(pair, rank);
-      if (!is_new) throw Error("[tokenizer] {}: merge {} is merge {} again", place_, rank, earlier->second);
+      if (!is_new) throw Error("[tokenizer] {}: merge {} is merge {} again", where_, rank, earlier->second);
     }
   }
 
  private:
   const std::string& part(size_t rank, int32_t id) const {
     if (id < 0 || static_cast<size_t>(id) >= model_.tokens.size()) {
-      throw Error("[tokenizer] {}: merge {}: expected ids below {}, found {}", place_, rank, model_.tokens.size(), id);
+      throw Error("[tokenizer] {}: merge {}: expected ids below {}, found {}", where_, rank, model_.tokens.size(), id);
     }
     const std::string& bytes = model_.tokens[static_cast<size_t>(id)];
     if (is_added_[static_cast<size_t>(id)] && to_alphabet(bytes) != bytes) {
-      throw Error("[tokenizer] {}: merge {}: expected tokens that are not added, found {}", place_, rank,
+      throw Error("[tokenizer] {}: merge {}: expected tokens that are not added, found {}", where_, rank,
                   in_quotes(bytes));
     }
     return bytes;
   }
 
   const BpeModel& model_;
-  std::string_view place_;
+  std::string_view where_;
   std::vector<bool> is_added_;
   std::unordered_map<std::string_view, size_t> id_of_;  // of what is not added
 };
 
 }  // namespace
 
-void check_bpe_model(const BpeModel& model, std::string_view place) {
-  Checker checker(model, place);
+void check_bpe_model(const BpeModel& model, std::string_view where) {
+  Checker checker(model, where);
   checker.tokens();
   checker.added();
   checker.bytes();

@@ -10,7 +10,7 @@
 namespace quern::data {
 
 // Throws the Errors that the constructor of BpeTokenizer promises.
-void check_bpe_model(const BpeModel& model, std::string_view place);
+void check_bpe_model(const BpeModel& model, std::string_view where);
 
 // The id of each single byte in a model that was checked.
 std::array<int32_t, 256> ids_of_bytes(const BpeModel& model);

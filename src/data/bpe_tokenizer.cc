@@ -11,8 +11,8 @@ namespace quern::data {
 namespace {
 
 // Runs before any member is made, so that those may rely on what it checks.
-TokenTable checked_tokens(const BpeModel& model, std::string_view place) {
-  check_bpe_model(model, place);
+TokenTable checked_tokens(const BpeModel& model, std::string_view where) {
+  check_bpe_model(model, where);
   TokenTable tokens;
   for (const std::string& bytes : model.tokens) tokens.add(bytes);
   return tokens;
@@ -33,8 +33,8 @@ struct BpeTokenizer::Scratch {
   MergeScratch merging;
 };
 
-BpeTokenizer::BpeTokenizer(BpeModel model, std::string_view place)
-    : Tokenizer(checked_tokens(model, place)),
+BpeTokenizer::BpeTokenizer(BpeModel model, std::string_view where)
+    : Tokenizer(checked_tokens(model, where)),
       merges_(std::move(model.merges)),
       added_(model.added),
       ordinary_(without_special(model.added)),
@@ -71,7 +71,7 @@ void BpeTokenizer::encode_plain(std::string_view text, Scratch& scratch, std::ve
 }
 
 void BpeTokenizer::encode_piece(std::string_view piece, Scratch& scratch, std::vector<int32_t>& ids) const {
-  if (piece.size() > WordCache::kLongestWord) return merge_piece(piece, scratch, ids);
+  if (piece.size() > WordCache::kMaxWordBytes) return merge_piece(piece, scratch, ids);
   const WordCache::Key key(piece);
   if (const auto known = scratch.cache.find(key)) {
     ids.insert(ids.end(), known->begin(), known->end());

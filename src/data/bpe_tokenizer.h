@@ -22,10 +22,10 @@ struct BpeModel {
 // of the pre-tokenisation.
 class BpeTokenizer final : public Tokenizer {
  public:
-  // Error that starts with `place` unless: every byte is a token; no token is empty or there twice; every merge has ids
+  // Error that starts with `where` unless: every byte is a token; no token is empty or there twice; every merge has ids
   // of the vocabulary, makes the token that its two parts are, and is there once; added tokens are UTF-8 and not there
   // twice.
-  BpeTokenizer(BpeModel model, std::string_view place);
+  BpeTokenizer(BpeModel model, std::string_view where);
   ~BpeTokenizer() override;
 
   std::string_view name() const noexcept override { return "bpe"; }

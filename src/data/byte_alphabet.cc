@@ -26,9 +26,9 @@ struct Alphabet {
       character[b] = stands_for_itself(b) ? b : stand_in++;
       byte[character[b]] = static_cast<int>(b);
     }
-    size_t place = 0;
+    size_t where = 0;
     for (const int b : byte) {
-      if (b >= 0) order[place++] = static_cast<uint8_t>(b);
+      if (b >= 0) order[where++] = static_cast<uint8_t>(b);
     }
   }
 };

@@ -10,24 +10,24 @@ namespace quern::data {
 namespace {
 
 constexpr uint16_t kGap = 0xFFFF;
-static_assert(kGap >= CharTokenizer::kMostCharacters);
+static_assert(kGap >= CharTokenizer::kMaxCharacters);
 
-[[noreturn]] void fail_invalid(std::string_view place, std::string_view text, size_t at) {
+[[noreturn]] void fail_invalid(std::string_view where, std::string_view text, size_t at) {
   throw Error(
-      "[tokenizer] {}: byte {}: expected UTF-8, found byte 0x{:02x}; the byte and bpe tokenizers take any bytes", place,
+      "[tokenizer] {}: byte {}: expected UTF-8, found byte 0x{:02x}; the byte and bpe tokenizers take any bytes", where,
       at, static_cast<unsigned char>(text[at]));
 }
 
-TokenTable as_tokens(std::span<const uint32_t> characters, std::string_view place) {
-  if (characters.empty()) throw Error("[tokenizer] {}: expected at least one character, found none", place);
-  if (characters.size() > CharTokenizer::kMostCharacters) {
-    throw Error("[tokenizer] {}: expected at most {} different characters, found {}", place,
-                CharTokenizer::kMostCharacters, characters.size());
+TokenTable as_tokens(std::span<const uint32_t> characters, std::string_view where) {
+  if (characters.empty()) throw Error("[tokenizer] {}: expected at least one character, found none", where);
+  if (characters.size() > CharTokenizer::kMaxCharacters) {
+    throw Error("[tokenizer] {}: expected at most {} different characters, found {}", where,
+                CharTokenizer::kMaxCharacters, characters.size());
   }
   TokenTable tokens;
   for (const uint32_t character : characters) {
-    if (character > kLargestCodePoint || (character >= 0xD800 && character <= 0xDFFF)) {
-      throw Error("[tokenizer] {}: id {}: expected a character, found U+{:04X}", place, tokens.size(), character);
+    if (character > kMaxCodePoint || (character >= 0xD800 && character <= 0xDFFF)) {
+      throw Error("[tokenizer] {}: id {}: expected a character, found U+{:04X}", where, tokens.size(), character);
     }
     std::string bytes;
     append_utf8(character, bytes);
@@ -38,21 +38,21 @@ TokenTable as_tokens(std::span<const uint32_t> characters, std::string_view plac
 
 }  // namespace
 
-CharTokenizer::CharTokenizer(std::span<const uint32_t> characters, std::string_view place)
-    : Tokenizer(as_tokens(characters, place)), id_of_(*std::ranges::max_element(characters) + size_t{1}, kGap) {
+CharTokenizer::CharTokenizer(std::span<const uint32_t> characters, std::string_view where)
+    : Tokenizer(as_tokens(characters, where)), id_of_(*std::ranges::max_element(characters) + size_t{1}, kGap) {
   for (size_t id = 0; id < characters.size(); ++id) {
     uint16_t& found = id_of_[characters[id]];
     if (found != kGap) {
-      throw Error("[tokenizer] {}: id {}: U+{:04X} has id {} already", place, id, characters[id], found);
+      throw Error("[tokenizer] {}: id {}: U+{:04X} has id {} already", where, id, characters[id], found);
     }
     found = static_cast<uint16_t>(id);
   }
 }
 
-std::unique_ptr<CharTokenizer> CharTokenizer::from_text(std::string_view text, std::string_view place) {
+std::unique_ptr<CharTokenizer> CharTokenizer::from_text(std::string_view text, std::string_view where) {
   CharTokenizerBuilder builder;
-  builder.add(text, place);
-  return builder.build(place);
+  builder.add(text, where);
+  return builder.build(where);
 }
 
 void CharTokenizer::encode_to(std::string_view text, std::vector<int32_t>& ids) const {
@@ -81,22 +81,22 @@ void CharTokenizer::append_ids(std::string_view text, std::vector<int32_t>& ids)
 
 std::string CharTokenizer::to_json() const { return char_tokenizer_json(tokens()); }
 
-void CharTokenizerBuilder::add(std::string_view text, std::string_view place) {
-  if (seen_.empty()) seen_.resize(kLargestCodePoint + size_t{1});
+void CharTokenizerBuilder::add(std::string_view text, std::string_view where) {
+  if (seen_.empty()) seen_.resize(kMaxCodePoint + size_t{1});
   for (size_t at = 0; at < text.size();) {
     const CodePoint next = read_code_point(text, at);
-    if (next.length == 0) fail_invalid(place, text, at);
+    if (next.length == 0) fail_invalid(where, text, at);
     seen_[next.value] = true;
     at += next.length;
   }
 }
 
-std::unique_ptr<CharTokenizer> CharTokenizerBuilder::build(std::string_view place) const {
+std::unique_ptr<CharTokenizer> CharTokenizerBuilder::build(std::string_view where) const {
   std::vector<uint32_t> characters;
   for (uint32_t value = 0; value < seen_.size(); ++value) {
     if (seen_[value]) characters.push_back(value);
   }
-  return std::make_unique<CharTokenizer>(characters, place);
+  return std::make_unique<CharTokenizer>(characters, where);
 }
 
 }  // namespace quern::data

@@ -9,14 +9,14 @@ namespace quern::data {
 // character model has no id for what it has never seen, and dropping it would break the round trip.
 class CharTokenizer final : public Tokenizer {
  public:
-  static constexpr size_t kMostCharacters = 65535;  // ids fit uint16, and its last value marks a gap
+  static constexpr size_t kMaxCharacters = 65535;  // ids fit uint16, and its last value marks a gap
 
   // Id i is the character characters[i]. They must be distinct, valid (no surrogates), at least one and at most
-  // kMostCharacters; otherwise an Error that starts with `place`.
-  CharTokenizer(std::span<const uint32_t> characters, std::string_view place);
+  // kMaxCharacters; otherwise an Error that starts with `where`.
+  CharTokenizer(std::span<const uint32_t> characters, std::string_view where);
 
   // The characters of `text`, in order of their code points.
-  static std::unique_ptr<CharTokenizer> from_text(std::string_view text, std::string_view place);
+  static std::unique_ptr<CharTokenizer> from_text(std::string_view text, std::string_view where);
 
   std::string_view name() const noexcept override { return "char"; }
   void encode_to(std::string_view text, std::vector<int32_t>& ids) const override;
@@ -31,11 +31,11 @@ class CharTokenizer final : public Tokenizer {
 // Collects the characters of texts that are too many or too large to be one string.
 class CharTokenizerBuilder {
  public:
-  // Error when `text` is not UTF-8, with `place` and the offset. A character must not be split between two calls.
-  void add(std::string_view text, std::string_view place);
+  // Error when `text` is not UTF-8, with `where` and the offset. A character must not be split between two calls.
+  void add(std::string_view text, std::string_view where);
 
   // Error when nothing was added, or too many different characters.
-  std::unique_ptr<CharTokenizer> build(std::string_view place) const;
+  std::unique_ptr<CharTokenizer> build(std::string_view where) const;
 
  private:
   std::vector<bool> seen_;  // by code point

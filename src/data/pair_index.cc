@@ -26,14 +26,14 @@ void PairIndex::add_word(std::span<const int32_t> tokens, uint64_t count) {
 }
 
 uint64_t PairIndex::count(TokenPair pair) const {
-  const auto found = places_.find(pair);
-  return found == places_.end() ? 0 : found->second.count;
+  const auto found = occurrences_.find(pair);
+  return found == occurrences_.end() ? 0 : found->second.count;
 }
 
 std::vector<TokenPair> PairIndex::pairs() const {
   std::vector<TokenPair> all;
-  all.reserve(places_.size());
-  for (const auto& [pair, places] : places_) all.push_back(pair);
+  all.reserve(occurrences_.size());
+  for (const auto& [pair, occurrences] : occurrences_) all.push_back(pair);
   return all;
 }
 
@@ -44,19 +44,19 @@ TokenPair PairIndex::pair_at(uint32_t at) const {
 
 void PairIndex::more(uint32_t at) {
   const TokenPair pair = pair_at(at);
-  Places& places = places_[pair];
-  places.count += counts_[symbols_[at].word];
-  places.starts.push_back(at);
-  if (places.last_merge != merges_ || places.starts.size() == 1) grown_.push_back(pair);
-  places.last_merge = merges_;
+  Occurrences& occurrences = occurrences_[pair];
+  occurrences.count += counts_[symbols_[at].word];
+  occurrences.starts.push_back(at);
+  if (occurrences.last_merge != merges_ || occurrences.starts.size() == 1) grown_.push_back(pair);
+  occurrences.last_merge = merges_;
 }
 
-void PairIndex::fewer(uint32_t at) { places_[pair_at(at)].count -= counts_[symbols_[at].word]; }
+void PairIndex::fewer(uint32_t at) { occurrences_[pair_at(at)].count -= counts_[symbols_[at].word]; }
 
 std::vector<TokenPair> PairIndex::merge(TokenPair pair, int32_t result) {
   ++merges_;
   grown_.clear();
-  std::vector<uint32_t> starts = std::exchange(places_[pair].starts, {});
+  std::vector<uint32_t> starts = std::exchange(occurrences_[pair].starts, {});
   // Left to right, as in a run of three equal tokens it matters which two are merged.
   if (!std::ranges::is_sorted(starts)) std::ranges::sort(starts);
   for (const uint32_t at : starts) {

@@ -34,7 +34,7 @@ class PairIndex {
     uint32_t next;
     uint32_t word;
   };
-  struct Places {
+  struct Occurrences {
     uint64_t count = 0;
     uint64_t last_merge = 0;       // the last merge() that found more of it
     std::vector<uint32_t> starts;  // of the left token; some may have changed since
@@ -51,7 +51,7 @@ class PairIndex {
 
   std::vector<Symbol> symbols_;
   std::vector<uint64_t> counts_;  // by word
-  std::unordered_map<TokenPair, Places, Hash> places_;
+  std::unordered_map<TokenPair, Occurrences, Hash> occurrences_;
   std::vector<TokenPair> grown_;
   uint64_t merges_ = 0;
 };

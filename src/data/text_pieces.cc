@@ -111,14 +111,14 @@ std::pair<TextPieces, TextPieces> TextPieces::split(double fraction) const {
   std::string text;
   for (const Part& part : parts_) {
     const uint64_t at = part.begin + std::clamp<uint64_t>(cut, before, before + part.end - part.begin) - before;
-    uint64_t place = at;
+    uint64_t where = at;
     if (at > part.begin && at < part.end) {
       const bool lines = part.source->kind() == Corpus::Kind::kJsonLines;
       text.clear();
-      place = lines ? next_line(*part.source, at - 1, at, part.end, text) : next_cut(*part.source, at, part.end, text);
+      where = lines ? next_line(*part.source, at - 1, at, part.end, text) : next_cut(*part.source, at, part.end, text);
     }
-    halves.first.add(part.source, part.begin, place);
-    halves.second.add(part.source, place, part.end);
+    halves.first.add(part.source, part.begin, where);
+    halves.second.add(part.source, where, part.end);
     before += part.end - part.begin;
   }
   return halves;

@@ -16,7 +16,7 @@
 namespace quern::data {
 namespace {
 
-constexpr uint64_t kMostTokens = std::numeric_limits<int32_t>::max();  // what an llm.c header can count
+constexpr uint64_t kMaxTokens = std::numeric_limits<int32_t>::max();  // what an llm.c header can count
 
 }  // namespace
 
@@ -36,8 +36,8 @@ TokenShardWriter::~TokenShardWriter() {
 }
 
 void TokenShardWriter::append(std::span<const int32_t> tokens) {
-  if (format_ == ShardFormat::kLlmC && tokens.size() > kMostTokens - count_) {
-    throw Error("[data] {}: expected at most {} tokens in a shard", path_.string(), kMostTokens);
+  if (format_ == ShardFormat::kLlmC && tokens.size() > kMaxTokens - count_) {
+    throw Error("[data] {}: expected at most {} tokens in a shard", path_.string(), kMaxTokens);
   }
   words_.clear();
   for (const int32_t token : tokens) {

@@ -18,7 +18,7 @@ namespace quern::data {
 namespace {
 
 // The largest in use (250,000 tokens) have 17 MB; reading takes about ten times the file in memory.
-constexpr off_t kLargestFile = off_t{256} << 20;
+constexpr off_t kMaxFile = off_t{256} << 20;
 
 class File {
  public:
@@ -37,8 +37,8 @@ class File {
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0) fail("cannot be read");
     if (!S_ISREG(status.st_mode)) throw Error("[tokenizer] {}: expected a file, found something else", path_);
-    if (status.st_size > kLargestFile) {
-      throw Error("[tokenizer] {}: expected at most {} bytes, found {}", path_, kLargestFile, status.st_size);
+    if (status.st_size > kMaxFile) {
+      throw Error("[tokenizer] {}: expected at most {} bytes, found {}", path_, kMaxFile, status.st_size);
     }
     return static_cast<size_t>(status.st_size);
   }
@@ -132,8 +132,8 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const std::string& path) {
   return from_json(File(file, O_RDONLY).read(), file);
 }
 
-std::unique_ptr<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view place) {
-  return read_tokenizer_json(json, place);
+std::unique_ptr<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view where) {
+  return read_tokenizer_json(json, where);
 }
 
 }  // namespace quern::data

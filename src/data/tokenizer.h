@@ -63,9 +63,9 @@ class Tokenizer {
   void save(const std::string& path) const;
 
   // A file, or the tokenizer.json of a folder, by save() or by Hugging Face (byte-level BPE, GPT-2's pre-tokenisation).
-  // Not trusted: whatever does not fit together is an Error that names the place, which starts with `place`.
+  // Not trusted: whatever does not fit together is an Error that names the place, which starts with `where`.
   static std::unique_ptr<Tokenizer> load(const std::string& path);
-  static std::unique_ptr<Tokenizer> from_json(std::string_view json, std::string_view place);
+  static std::unique_ptr<Tokenizer> from_json(std::string_view json, std::string_view where);
 
  protected:
   explicit Tokenizer(TokenTable tokens) : tokens_(std::move(tokens)) {}

@@ -23,6 +23,6 @@ std::string char_tokenizer_json(const TokenTable& characters);
 std::string bpe_tokenizer_json(const BpeTokenizer& tokenizer);
 
 // See Tokenizer::from_json.
-std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json, std::string_view place);
+std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view json, std::string_view where);
 
 }  // namespace quern::data

@@ -27,23 +27,23 @@ bool is_id(const Json& value) { return value.is_number_unsigned() && value.get<u
 // A value of the document and the way to it, for messages.
 class Node {
  public:
-  Node(const Json& value, std::string place) : value_(value), place_(std::move(place)) {}
+  Node(const Json& value, std::string where) : value_(value), where_(std::move(where)) {}
 
   const Json& value() const noexcept { return value_; }
-  const std::string& place() const noexcept { return place_; }
+  const std::string& where() const noexcept { return where_; }
   bool is_null() const noexcept { return value_.is_null(); }
 
   [[noreturn]] void expected(std::string_view what) const {
-    throw Error("[tokenizer] {}: expected {}, found {}", place_, what, described(value_));
+    throw Error("[tokenizer] {}: expected {}, found {}", where_, what, described(value_));
   }
 
   // A field that is not there reads as null.
   Node operator[](const char* name) const {
     const auto found = object().find(name);
-    return {found == value_.end() ? kNull : *found, fmt::format("{}: {}", place_, name)};
+    return {found == value_.end() ? kNull : *found, fmt::format("{}: {}", where_, name)};
   }
-  Node at(size_t i) const { return {value_[i], fmt::format("{}[{}]", place_, i)}; }
-  Node at(const std::string& key) const { return {value_[key], fmt::format("{}[{}]", place_, in_quotes(key))}; }
+  Node at(size_t i) const { return {value_[i], fmt::format("{}[{}]", where_, i)}; }
+  Node at(const std::string& key) const { return {value_[key], fmt::format("{}[{}]", where_, in_quotes(key))}; }
 
   const Json& object() const {
     if (!value_.is_object()) expected("an object");
@@ -69,18 +69,18 @@ class Node {
     return value_.get<bool>();
   }
   void must_be_false(std::string_view why) const {
-    if (boolean(false)) throw Error("[tokenizer] {}: expected false, found true; {}", place_, why);
+    if (boolean(false)) throw Error("[tokenizer] {}: expected false, found true; {}", where_, why);
   }
 
  private:
   const Json& value_;
-  std::string place_;
+  std::string where_;
 };
 
 // The keys of a vocabulary by id. Ids must be 0 ... n-1, each once.
 class Vocabulary {
  public:
-  explicit Vocabulary(const Node& vocab) : place_(vocab.place()) {
+  explicit Vocabulary(const Node& vocab) : where_(vocab.where()) {
     for (const auto& item : vocab.object().items()) {
       // at() writes the place down, which is worth it for one that is wrong only.
       id_of_.emplace(item.key(), is_id(item.value()) ? item.value().get<int32_t>() : vocab.at(item.key()).id());
@@ -91,14 +91,14 @@ class Vocabulary {
   void add(const Node& where, const std::string& key, int32_t id) {
     const auto [found, is_new] = id_of_.emplace(key, id);
     if (found->second != id) {
-      throw Error("[tokenizer] {}: expected id {} as in the vocabulary, found {}", where.place(), found->second, id);
+      throw Error("[tokenizer] {}: expected id {} as in the vocabulary, found {}", where.where(), found->second, id);
     }
   }
 
   int32_t id_of(const Node& where, const std::string& key) const {
     const auto found = id_of_.find(key);
     if (found == id_of_.end()) {
-      throw Error("[tokenizer] {}: expected tokens of the vocabulary, found {}", where.place(), in_quotes(key));
+      throw Error("[tokenizer] {}: expected tokens of the vocabulary, found {}", where.where(), in_quotes(key));
     }
     return found->second;
   }
@@ -109,11 +109,11 @@ class Vocabulary {
     for (const auto& [key, id] : id_of_) {
       const auto index = static_cast<size_t>(id);
       if (index >= keys.size()) {
-        throw Error("[tokenizer] {}: {}: expected ids from 0 to {} without a gap, found {}", place_, in_quotes(key),
+        throw Error("[tokenizer] {}: {}: expected ids from 0 to {} without a gap, found {}", where_, in_quotes(key),
                     keys.size() - 1, id);
       }
       if (taken[index]) {
-        throw Error("[tokenizer] {}: expected each id once, found id {} for {} and {}", place_, id,
+        throw Error("[tokenizer] {}: expected each id once, found id {} for {} and {}", where_, id,
                     in_quotes(keys[index]), in_quotes(key));
       }
       taken[index] = true;
@@ -123,7 +123,7 @@ class Vocabulary {
   }
 
  private:
-  std::string place_;
+  std::string where_;
   std::unordered_map<std::string, int32_t> id_of_;
 };
 
@@ -172,7 +172,7 @@ void check_bpe_options(const Node& model) {
   }
 }
 
-std::unique_ptr<Tokenizer> read_bpe(const Node& root, std::string_view place) {
+std::unique_ptr<Tokenizer> read_bpe(const Node& root, std::string_view where) {
   const Node model = root["model"];
   Vocabulary vocabulary(model["vocab"]);
   BpeModel parts{.tokens = {}, .merges = {}, .added = read_added(root["added_tokens"], vocabulary)};
@@ -185,12 +185,12 @@ std::unique_ptr<Tokenizer> read_bpe(const Node& root, std::string_view place) {
     if (is_added[id]) continue;
     std::optional<std::string> bytes = from_alphabet(parts.tokens[id]);
     if (!bytes) {
-      throw Error("[tokenizer] {}: model: vocab: expected tokens in GPT-2's byte alphabet, found {}", place,
+      throw Error("[tokenizer] {}: model: vocab: expected tokens in GPT-2's byte alphabet, found {}", where,
                   in_quotes(parts.tokens[id]));
     }
     parts.tokens[id] = *std::move(bytes);
   }
-  return std::make_unique<BpeTokenizer>(std::move(parts), place);
+  return std::make_unique<BpeTokenizer>(std::move(parts), where);
 }
 
 std::unique_ptr<Tokenizer> read_byte(const Node& root) {
@@ -200,21 +200,21 @@ std::unique_ptr<Tokenizer> read_byte(const Node& root) {
   if (root["added_tokens"].size() != 0) root["added_tokens"].expected(why);
   const std::vector<std::string> keys = Vocabulary(model["vocab"]).keys();
   if (keys.size() != 256) {
-    throw Error("[tokenizer] {}: expected the 256 bytes, found {} tokens", model["vocab"].place(), keys.size());
+    throw Error("[tokenizer] {}: expected the 256 bytes, found {} tokens", model["vocab"].where(), keys.size());
   }
   for (size_t id = 0; id < keys.size(); ++id) {
     if (keys[id] != to_alphabet(std::string(1, static_cast<char>(static_cast<unsigned char>(id))))) {
-      throw Error("[tokenizer] {}: expected id {} for the byte of that value, found {}", model["vocab"].place(), id,
+      throw Error("[tokenizer] {}: expected id {} for the byte of that value, found {}", model["vocab"].where(), id,
                   in_quotes(keys[id]));
     }
   }
   return std::make_unique<ByteTokenizer>();
 }
 
-std::unique_ptr<Tokenizer> read_byte_level(const Node& root, std::string_view place) {
+std::unique_ptr<Tokenizer> read_byte_level(const Node& root, std::string_view where) {
   const Node splitter = root["pre_tokenizer"];
   if (splitter.is_null() || splitter["type"].string() != "ByteLevel") {
-    throw Error("[tokenizer] {}: expected ByteLevel (the BPE of GPT-2), found {}", splitter.place(),
+    throw Error("[tokenizer] {}: expected ByteLevel (the BPE of GPT-2), found {}", splitter.where(),
                 splitter.is_null() ? "nothing" : in_quotes(splitter["type"].string()));
   }
   splitter["add_prefix_space"].must_be_false("text would not be decoded as it was");
@@ -225,10 +225,10 @@ std::unique_ptr<Tokenizer> read_byte_level(const Node& root, std::string_view pl
     processor["type"].expected("none or ByteLevel, which add no tokens");
   }
   check_bpe_options(root["model"]);
-  return splitter["use_regex"].boolean(true) ? read_bpe(root, place) : read_byte(root);
+  return splitter["use_regex"].boolean(true) ? read_bpe(root, where) : read_byte(root);
 }
 
-std::unique_ptr<Tokenizer> read_char(const Node& root, std::string_view place) {
+std::unique_ptr<Tokenizer> read_char(const Node& root, std::string_view where) {
   const Node splitter = root["pre_tokenizer"];
   const bool by_character = splitter.value().is_object() && splitter["type"].value() == "Split" &&
                             splitter["pattern"].value() == Json{{"Regex", kEachCharacter}} &&
@@ -242,37 +242,37 @@ std::unique_ptr<Tokenizer> read_char(const Node& root, std::string_view place) {
   for (const std::string& key : Vocabulary(vocab).keys()) {
     const CodePoint first = key.empty() ? CodePoint{} : read_code_point(key, 0);
     if (key.empty() || first.length != key.size()) {
-      throw Error("[tokenizer] {}: expected single characters, found {}", vocab.place(), in_quotes(key));
+      throw Error("[tokenizer] {}: expected single characters, found {}", vocab.where(), in_quotes(key));
     }
     characters.push_back(first.value);
   }
-  return std::make_unique<CharTokenizer>(characters, place);
+  return std::make_unique<CharTokenizer>(characters, where);
 }
 
-Json parse(std::string_view text, std::string_view place) {
+Json parse(std::string_view text, std::string_view where) {
   if (nested_too_deep(text)) {
-    throw Error("[tokenizer] {}: expected JSON that is nested at most {} deep, found more", place, kMaxJsonDepth);
+    throw Error("[tokenizer] {}: expected JSON that is nested at most {} deep, found more", where, kMaxJsonDepth);
   }
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
-    throw Error("[tokenizer] {}: expected JSON, found a mistake at byte {}", place, error.byte);
+    throw Error("[tokenizer] {}: expected JSON, found a mistake at byte {}", where, error.byte);
   } catch (const Json::exception&) {
-    throw Error("[tokenizer] {}: expected JSON, found a number that is out of range", place);
+    throw Error("[tokenizer] {}: expected JSON, found a number that is out of range", where);
   }
 }
 
 }  // namespace
 
 // `truncation` and `padding` are not read: they are about batches of texts, not about the ids of one.
-std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view text, std::string_view place) {
-  const Json json = parse(text, place);
-  const Node root(json, std::string(place));
+std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view text, std::string_view where) {
+  const Json json = parse(text, where);
+  const Node root(json, std::string(where));
   if (!root["normalizer"].is_null()) root["normalizer"].expected("none: text must be decoded as it was");
   const Node type = root["model"]["type"];
   // Older files of GPT-2 do not name the type.
-  if (type.is_null() || type.value() == "BPE") return read_byte_level(root, place);
-  if (type.value() == "WordLevel") return read_char(root, place);
+  if (type.is_null() || type.value() == "BPE") return read_byte_level(root, where);
+  if (type.value() == "WordLevel") return read_char(root, where);
   type.expected("BPE (byte-level) or WordLevel (characters)");
 }
 

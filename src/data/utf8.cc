@@ -24,8 +24,8 @@ CodePoint read_code_point(std::string_view text, size_t at) noexcept {
     if ((byte(i) & 0xC0) != 0x80) return {};
     value = value << 6 | (byte(i) & 0x3F);
   }
-  constexpr std::array<uint32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  if (value < kSmallest[length] || value > kLargestCodePoint || is_surrogate(value)) return {};
+  constexpr std::array<uint32_t, 5> kMin = {0, 0, 0x80, 0x800, 0x10000};
+  if (value < kMin[length] || value > kMaxCodePoint || is_surrogate(value)) return {};
   return {value, length};
 }
 
@@ -47,7 +47,7 @@ size_t valid_utf8_length(std::string_view text) noexcept {
 }
 
 void append_utf8(uint32_t value, std::string& text) {
-  assert(value <= kLargestCodePoint && !is_surrogate(value));
+  assert(value <= kMaxCodePoint && !is_surrogate(value));
   const auto put = [&](uint32_t byte) { text += static_cast<char>(static_cast<unsigned char>(byte)); };
   const auto put_rest = [&](int shift) {
     for (; shift >= 0; shift -= 6) put(0x80 | (value >> shift & 0x3F));
@@ -64,10 +64,10 @@ void append_utf8(uint32_t value, std::string& text) {
 }
 
 std::string in_quotes(std::string_view text) {
-  constexpr size_t kLongest = 40;
+  constexpr size_t kMaxLength = 40;
   std::string out = "\"";
   for (size_t at = 0; at < text.size();) {
-    if (at >= kLongest) return out + "\"...";
+    if (at >= kMaxLength) return out + "\"...";
     const CodePoint next = read_code_point(text, at);
     const bool printable = next.length > 0 && next.value >= 0x20 && (next.value < 0x7F || next.value >= 0xA0);
     if (printable) {

@@ -8,7 +8,7 @@
 
 namespace quern::data {
 
-inline constexpr uint32_t kLargestCodePoint = 0x10FFFF;
+inline constexpr uint32_t kMaxCodePoint = 0x10FFFF;
 
 struct CodePoint {
   uint32_t value = 0;

@@ -17,13 +17,13 @@ namespace quern::data {
 // after construction, and a word is one line of cache. One thread at a time.
 class WordCache {
  public:
-  static constexpr size_t kLongestWord = 23;  // bytes
-  static constexpr size_t kMostIds = 9;
+  static constexpr size_t kMaxWordBytes = 23;  // bytes
+  static constexpr size_t kMaxIds = 9;
 
   // A word in the form that is compared: padded with zeros, its length in the last byte.
   class Key {
    public:
-    // 1 to kLongestWord bytes.
+    // 1 to kMaxWordBytes bytes.
     explicit Key(std::string_view word) noexcept {
       std::array<char, 24> bytes{};
       std::memcpy(bytes.data(), word.data(), word.size());
@@ -33,7 +33,7 @@ class WordCache {
     Key() noexcept = default;
     friend bool operator==(const Key&, const Key&) = default;
 
-    size_t place() const noexcept {
+    size_t where() const noexcept {
       uint64_t mixed = words_[0] * 0x9E3779B97F4A7C15u;
       mixed = (mixed ^ mixed >> 32 ^ words_[1]) * 0xC2B2AE3D27D4EB4Fu;
       mixed = (mixed ^ mixed >> 32 ^ words_[2]) * 0x165667B19E3779F9u;
@@ -48,15 +48,15 @@ class WordCache {
 
   // The ids of a word that is remembered; nothing otherwise. Valid until the next put().
   std::optional<std::span<const int32_t>> find(const Key& key) const noexcept {
-    const Slot& slot = slots_[key.place()];
+    const Slot& slot = slots_[key.where()];
     if (slot.key != key) return std::nullopt;
     return std::span(slot.ids).first(slot.count);
   }
 
-  // Does nothing when there are more than kMostIds.
+  // Does nothing when there are more than kMaxIds.
   void put(const Key& key, std::span<const int32_t> ids) noexcept {
-    if (ids.size() > kMostIds) return;
-    Slot& slot = slots_[key.place()];
+    if (ids.size() > kMaxIds) return;
+    Slot& slot = slots_[key.where()];
     slot.key = key;
     slot.count = static_cast<uint32_t>(ids.size());
     std::copy(ids.begin(), ids.end(), slot.ids.begin());
@@ -68,7 +68,7 @@ class WordCache {
   struct alignas(64) Slot {
     Key key;
     uint32_t count = 0;
-    std::array<int32_t, kMostIds> ids{};
+    std::array<int32_t, kMaxIds> ids{};
   };
   static_assert(sizeof(Slot) == 64);
 

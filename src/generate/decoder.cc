@@ -12,14 +12,14 @@ namespace quern {
 namespace {
 
 // Positions of a prompt at once: enough rows that reading the weights does not count, few enough for the caches.
-constexpr size_t kMostRows = 64;
+constexpr size_t kMaxRows = 64;
 
 // When a member is worth having: it has so many multiply-adds between two meetings, and a block of the narrowest
 // product to itself, a panel of columns by so many rows. Two threads against one, measured (docs/parallel.md,
 // "Generation"): a width of 64, one panel, gets 0.8 times as fast with 3,500 multiply-adds each and 1.1 to 1.2 times
 // with 16 rows and more; a width of 96, two panels, 1.6 times with 7,900 each; the preset tiny 1.7 times with 14,000.
-constexpr size_t kLeastWork = 7'500;
-constexpr size_t kLeastRows = 16;
+constexpr size_t kMinWork = 7'500;
+constexpr size_t kMinRows = 16;
 
 // How many tokens a window of `tokens` loses. A slide takes it from context + 1 to context / 2 + 1, so each loses
 // context - context / 2; a prompt may be several slides long.
@@ -37,8 +37,8 @@ Decoder::Decoder(const Gpt& model, const DecoderOptions& options)
       cache_shape_{
           .heads = model.config().heads, .head_dim = model.config().head_dim(), .capacity = model.config().context},
       caches_(model.config().layers),
-      scratch_(members_for(kMostRows)),
-      crew_(scratch_.size(), [this](const Member& member) { pass(member); }) {
+      scratch_(members_for(kMaxRows)),
+      pool_(scratch_.size(), [this](const Member& member) { pass(member); }) {
   window_.reserve(model.config().context);
   lay_out();
   arena_.allocate(Fill::kZero);
@@ -47,14 +47,14 @@ Decoder::Decoder(const Gpt& model, const DecoderOptions& options)
 
 void Decoder::lay_out() {
   const ModelConfig& config = model_->config();
-  const size_t rows = std::min(kMostRows, config.context), C = config.width;
+  const size_t rows = std::min(kMaxRows, config.context), C = config.width;
   for (std::span<float>& cache : caches_) cache = arena_.take<float>(kernels::attention_cache_size(cache_shape_));
   x_ = arena_.take<float>(rows * C);
   normed_ = arena_.take<float>(rows * C);
   delta_ = arena_.take<float>(rows * C);
   qkv_ = arena_.take<float>(rows * 3 * C);
   wide_ = arena_.take<float>(rows * 4 * C);
-  if (config.storage != kernels::DType::kF32) kept_ = arena_.take<kernels::Half>(rows * 4 * C);
+  if (config.storage != kernels::DType::kF32) saved_ = arena_.take<kernels::Half>(rows * 4 * C);
   logits_ = arena_.take<float>(config.vocabulary);
   for (Scratch& scratch : scratch_) {
     scratch.gemm = arena_.take<float>(kernels::kGemmScratch);
@@ -62,13 +62,13 @@ void Decoder::lay_out() {
   }
 }
 
-// A block is 12 C^2 multiply-adds for each position, and its members meet seven times. See kLeastWork.
+// A block is 12 C^2 multiply-adds for each position, and its members meet seven times. See kMinWork.
 size_t Decoder::members_for(size_t rows) const {
   if (options_.share_all) return options_.threads;
   const size_t C = model_->config().width;
-  rows = std::min({rows, kMostRows, model_->config().context});
-  const size_t blocks = std::max<size_t>(1, C / kernels::kPanelColumns) * std::max<size_t>(1, rows / kLeastRows);
-  return std::clamp<size_t>(std::min(blocks, rows * 12 * C * C / 7 / kLeastWork), 1, options_.threads);
+  rows = std::min({rows, kMaxRows, model_->config().context});
+  const size_t blocks = std::max<size_t>(1, C / kernels::kPanelColumns) * std::max<size_t>(1, rows / kMinRows);
+  return std::clamp<size_t>(std::min(blocks, rows * 12 * C * C / 7 / kMinWork), 1, options_.threads);
 }
 
 void Decoder::clear() {
@@ -101,7 +101,7 @@ void Decoder::enter(std::span<const int32_t> tokens) {
 std::span<const float> Decoder::append(std::span<const int32_t> tokens) {
   check_tokens(tokens);
   enter(tokens);
-  crew_.run(members_for(window_.size() - cached_));
+  pool_.run(members_for(window_.size() - cached_));
   cached_ = window_.size();
   return logits_;
 }
@@ -111,7 +111,7 @@ void Decoder::pass(const Member& member) {
   if (options_.before_pass) options_.before_pass(member);
   size_t rows = 0;
   for (size_t first = cached_; first < window_.size(); first += rows) {
-    rows = std::min(kMostRows, window_.size() - first);
+    rows = std::min(kMaxRows, window_.size() - first);
     forward({cache_shape_, qkv_.data(), rows, first}, member);
   }
   logits(rows - 1, member);
@@ -136,7 +136,7 @@ void Decoder::block(size_t layer, const kernels::NewPositions& positions, const 
   const Range heads = member.part(cache_shape_.heads);
   norm(weights.norm1, layer > 0, rows, member);
   member.meet();
-  linear_forward(weights.qkv, normed_.data(), {qkv_.data(), kept()}, rows, scratch.gemm, member);
+  linear_forward(weights.qkv, normed_.data(), {qkv_.data(), saved()}, rows, scratch.gemm, member);
   member.meet();
   kernels::attention_cache_store(positions, heads, caches_[layer].data());
   kernels::attention_decode(positions, heads, caches_[layer].data(), normed_.data(), scratch.attention);
@@ -147,22 +147,22 @@ void Decoder::block(size_t layer, const kernels::NewPositions& positions, const 
 
   norm(weights.norm2, true, rows, member);
   member.meet();
-  linear_gelu_forward(weights.expand, normed_.data(), {wide_.data(), kept()}, rows, scratch.gemm, member);
+  linear_gelu_forward(weights.expand, normed_.data(), {wide_.data(), saved()}, rows, scratch.gemm, member);
   member.meet();
   linear_forward(weights.contract, wide_.data(), {delta_.data()}, rows, scratch.gemm, member);
   member.meet();
 }
 
 // What training would keep in 16 bits, this goes on with too.
-kernels::Kept Decoder::kept() const {
-  if (kept_.empty()) return {};
-  return {kept_.data(), model_->config().storage};
+kernels::SavedTensor Decoder::saved() const {
+  if (saved_.empty()) return {};
+  return {saved_.data(), model_->config().storage};
 }
 
 void Decoder::round_attention(size_t rows, const Member& member) {
-  if (kept_.empty()) return;
+  if (saved_.empty()) return;
   const Range mine = member.part(rows * model_->config().width, 16);
-  kernels::keep(normed_.data() + mine.begin, kept_.data() + mine.begin, model_->config().storage, mine.size());
+  kernels::save_rounded(normed_.data() + mine.begin, saved_.data() + mine.begin, model_->config().storage, mine.size());
   member.meet();
 }
 
@@ -170,12 +170,12 @@ void Decoder::round_attention(size_t rows, const Member& member) {
 void Decoder::norm(const Norm& norm, bool add_delta, size_t rows, const Member& member) {
   const Range mine = member.part(rows);
   const size_t C = model_->config().width, at = mine.begin * C;
-  const kernels::LayernormKept kept{nullptr, model_->config().storage, nullptr};
+  const kernels::LayernormSaved saved{nullptr, model_->config().storage, nullptr};
   float *x = x_.data() + at, *out = normed_.data() + at;
   if (add_delta) {
-    kernels::residual_layernorm_forward(x, delta_.data() + at, x, norm.weight, norm.bias, out, kept, mine.size(), C);
+    kernels::residual_layernorm_forward(x, delta_.data() + at, x, norm.weight, norm.bias, out, saved, mine.size(), C);
   } else {
-    kernels::layernorm_forward(x, norm.weight, norm.bias, out, kept, mine.size(), C);
+    kernels::layernorm_forward(x, norm.weight, norm.bias, out, saved, mine.size(), C);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/arena.h"
-#include "core/crew.h"
+#include "core/thread_pool.h"
 #include "kernels/attention_decode.h"
 #include "nn/gpt.h"
 
@@ -63,7 +63,7 @@ class Decoder {
   void pass(const Member& member);
   void forward(const kernels::NewPositions& positions, const Member& member);
   void block(size_t layer, const kernels::NewPositions& positions, const Member& member);
-  kernels::Kept kept() const;
+  kernels::SavedTensor saved() const;
   void round_attention(size_t rows, const Member& member);
   void norm(const Norm& norm, bool add_delta, size_t rows, const Member& member);
   void logits(size_t row, const Member& member);
@@ -79,10 +79,10 @@ class Decoder {
   std::span<float> x_, normed_, delta_;   // (rows, C)
   std::span<float> qkv_;                  // (rows, 3C)
   std::span<float> wide_;                 // (rows, 4C)
-  std::span<kernels::Half> kept_;         // (rows, 4C) where activations have 16 bits
+  std::span<kernels::Half> saved_;        // (rows, 4C) where activations have 16 bits
   std::span<float> logits_;               // (V)
   std::vector<Scratch> scratch_;          // of the kernels, one per member
-  Crew crew_;                             // last: its threads use all of the above
+  ThreadPool pool_;                       // last: its threads use all of the above
 };
 
 }  // namespace quern

@@ -10,9 +10,9 @@ namespace quern {
 namespace {
 
 size_t checked_count(size_t max_tokens) {
-  constexpr size_t kMost = std::numeric_limits<uint32_t>::max();
-  if (max_tokens <= kMost) return max_tokens;
-  throw Error("[generate] max_tokens: expected at most {}, found {}", kMost, max_tokens);
+  constexpr size_t kMax = std::numeric_limits<uint32_t>::max();
+  if (max_tokens <= kMax) return max_tokens;
+  throw Error("[generate] max_tokens: expected at most {}, found {}", kMax, max_tokens);
 }
 
 }  // namespace

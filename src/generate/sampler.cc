@@ -81,16 +81,16 @@ std::span<Sampler::Candidate> Sampler::top_p(std::span<Candidate> candidates) co
   for (const Candidate& candidate : candidates) total += candidate.weight;
   const double wanted = static_cast<double>(sampling_.top_p) * total;
   double sum = 0;
-  size_t kept = 0;
-  for (size_t sorted = 0; kept < candidates.size() && sum < wanted;) {
+  size_t saved = 0;
+  for (size_t sorted = 0; saved < candidates.size() && sum < wanted;) {
     const auto from = candidates.begin() + static_cast<ptrdiff_t>(sorted);
     sorted = std::min(candidates.size(), std::max<size_t>(64, 4 * sorted));
     const auto to = candidates.begin() + static_cast<ptrdiff_t>(sorted);
     if (to != candidates.end()) std::nth_element(from, to, candidates.end(), likelier);
     std::sort(from, to, likelier);
-    while (kept < sorted && sum < wanted) sum += candidates[kept++].weight;
+    while (saved < sorted && sum < wanted) sum += candidates[saved++].weight;
   }
-  return candidates.first(kept);
+  return candidates.first(saved);
 }
 
 int32_t Sampler::draw(std::span<const Candidate> candidates, uint32_t index) const {

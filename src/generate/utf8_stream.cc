@@ -41,7 +41,7 @@ size_t fitting(std::string_view bytes, const Form& form) {
 }  // namespace
 
 std::string Utf8Stream::feed(std::string_view bytes) {
-  const std::string all = kept_ + std::string(bytes);
+  const std::string all = saved_ + std::string(bytes);
   std::string text;
   std::string_view rest = all;
   while (!rest.empty()) {
@@ -51,13 +51,13 @@ std::string Utf8Stream::feed(std::string_view bytes) {
     text += n == form.length ? rest.substr(0, n) : kReplacement;
     rest.remove_prefix(n);
   }
-  kept_ = rest;
+  saved_ = rest;
   return text;
 }
 
 std::string Utf8Stream::finish() {
-  const bool open = !kept_.empty();
-  kept_.clear();
+  const bool open = !saved_.empty();
+  saved_.clear();
   return std::string(open ? kReplacement : std::string_view{});
 }
 

@@ -18,7 +18,7 @@ class Utf8Stream {
   std::string finish();
 
  private:
-  std::string kept_;
+  std::string saved_;
 };
 
 }  // namespace quern

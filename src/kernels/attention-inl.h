@@ -70,17 +70,17 @@ class Ahead {
   // until they are needed and cost little beside T^2 products (backward at T = 1,024 was 1.5 % slower on AVX2).
   void add(ConstRows matrix, size_t rows, size_t cols) {
     const size_t length = cols / kLine;
-    if (length == 0 || rows * cols < kSmallest || rows * cols > kLargest) return;
+    if (length == 0 || rows * cols < kMinFloats || rows * cols > kMaxFloats) return;
     const char* first = reinterpret_cast<const char*>(matrix.data);
     pieces_[size_++] = {first, matrix.stride * sizeof(float), length, 0, rows * length};
   }
 
   // As many lines as a tile of depth K has time for.
   HWY_INLINE Lines take(size_t K) {
-    if (at_ == size_ || K <= kLeastDepth) return {};
+    if (at_ == size_ || K <= kMinDepth) return {};
     Lines& piece = pieces_[at_];
     Lines taken = piece;
-    taken.count = std::min(piece.count, (K - kLeastDepth) / kStepsPerLine);
+    taken.count = std::min(piece.count, (K - kMinDepth) / kStepsPerLine);
     piece.count -= taken.count;
     piece.first += taken.count;
     for (; piece.first >= piece.length; piece.first -= piece.length) piece.row += piece.stride;
@@ -89,9 +89,9 @@ class Ahead {
   }
 
  private:
-  static constexpr size_t kSmallest = 32 * 1024 / sizeof(float), kLargest = 64 * 1024 / sizeof(float);
-  static constexpr size_t kMost = 8;  // backward: dk, dv, dq, and out, dout, q, k, v of the next head
-  Lines pieces_[kMost];
+  static constexpr size_t kMinFloats = 32 * 1024 / sizeof(float), kMaxFloats = 64 * 1024 / sizeof(float);
+  static constexpr size_t kMaxPieces = 8;  // backward: dk, dv, dq, and out, dout, q, k, v of the next head
+  Lines pieces_[kMaxPieces];
   size_t size_ = 0, at_ = 0;
 };
 

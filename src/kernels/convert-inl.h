@@ -52,8 +52,8 @@ inline HWY_NOINLINE V PromoteF16ByInteger(VHalf h) {
   const VI bits = hn::PromoteTo(di, h);
   const VI magnitude = hn::And(bits, hn::Set(di, 0x7FFF));
   const VI shifted = hn::Add(hn::ShiftLeft<13>(magnitude), rebase);
-  const V least = hn::BitCast(d, hn::Set(di, (127 - 14) << 23));
-  const V subnormal = hn::Sub(hn::BitCast(d, hn::Add(shifted, hn::Set(di, 1 << 23))), least);
+  const V min = hn::BitCast(d, hn::Set(di, (127 - 14) << 23));
+  const V subnormal = hn::Sub(hn::BitCast(d, hn::Add(shifted, hn::Set(di, 1 << 23))), min);
   VI result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(di, 0x0400)), hn::BitCast(di, subnormal), shifted);
   result = hn::Add(result, hn::IfThenElseZero(hn::Gt(magnitude, hn::Set(di, 0x7BFF)), rebase));
   result = hn::Or(result, hn::IfThenElseZero(hn::Gt(magnitude, hn::Set(di, 0x7C00)), hn::Set(di, 1 << 22)));

@@ -35,30 +35,30 @@ HWY_INLINE void Convert(const Stored<kFrom>* HWY_RESTRICT in, Stored<kTo>* HWY_R
 
 // What is read back was stored a few instructions ago and comes from the store buffer: cheaper than rounding twice.
 template <DType kType>
-HWY_INLINE void KeepAs(float* HWY_RESTRICT x, Half* HWY_RESTRICT kept, size_t n) {
+HWY_INLINE void KeepAs(float* HWY_RESTRICT x, Half* HWY_RESTRICT saved, size_t n) {
   size_t i = 0;
   for (; i + 4 * kN <= n; i += 4 * kN) {
     Prefetch4(x + i);
-    Prefetch4(kept + i);
+    Prefetch4(saved + i);
     const V a = hn::LoadU(d, x + i), b = hn::LoadU(d, x + i + kN);
     const V c = hn::LoadU(d, x + i + 2 * kN), e = hn::LoadU(d, x + i + 3 * kN);
-    StoreAsx4<kType>(a, b, c, e, kept + i);
-    for (size_t j = 0; j < 4 * kN; j += kN) hn::StoreU(LoadAs<kType>(kept + i + j), d, x + i + j);
+    StoreAsx4<kType>(a, b, c, e, saved + i);
+    for (size_t j = 0; j < 4 * kN; j += kN) hn::StoreU(LoadAs<kType>(saved + i + j), d, x + i + j);
   }
   for (; i + kN <= n; i += kN) {
-    StoreAs<kType>(hn::LoadU(d, x + i), kept + i);
-    hn::StoreU(LoadAs<kType>(kept + i), d, x + i);
+    StoreAs<kType>(hn::LoadU(d, x + i), saved + i);
+    hn::StoreU(LoadAs<kType>(saved + i), d, x + i);
   }
   if (i == n) return;
-  StoreNAs<kType>(LoadNAs<DType::kF32>(x + i, n - i), kept + i, n - i);
-  StoreNAs<DType::kF32>(LoadNAs<kType>(kept + i, n - i), x + i, n - i);
+  StoreNAs<kType>(LoadNAs<DType::kF32>(x + i, n - i), saved + i, n - i);
+  StoreNAs<DType::kF32>(LoadNAs<kType>(saved + i, n - i), x + i, n - i);
 }
 
 }  // namespace
 
-void KeepArray(float* x, Half* kept, DType type, size_t n) {
-  if (type == DType::kBF16) return KeepAs<DType::kBF16>(x, kept, n);
-  KeepAs<DType::kF16>(x, kept, n);
+void SaveRoundedArray(float* x, Half* saved, DType type, size_t n) {
+  if (type == DType::kBF16) return KeepAs<DType::kBF16>(x, saved, n);
+  KeepAs<DType::kF16>(x, saved, n);
 }
 
 void ToBF16Array(const float* in, Half* out, size_t n) { Convert<DType::kF32, DType::kBF16>(in, out, n); }
@@ -76,7 +76,7 @@ HWY_EXPORT(ToBF16Array);
 HWY_EXPORT(ToF16Array);
 HWY_EXPORT(FromBF16Array);
 HWY_EXPORT(FromF16Array);
-HWY_EXPORT(KeepArray);
+HWY_EXPORT(SaveRoundedArray);
 
 void to_bf16(const float* in, Half* out, size_t n) noexcept { HWY_DYNAMIC_DISPATCH(ToBF16Array)(in, out, n); }
 void to_f16(const float* in, Half* out, size_t n) noexcept { HWY_DYNAMIC_DISPATCH(ToF16Array)(in, out, n); }
@@ -89,7 +89,9 @@ void narrow(DType type, const float* in, Half* out, size_t n) noexcept {
 void widen(DType type, const Half* in, float* out, size_t n) noexcept {
   (type == DType::kBF16 ? from_bf16 : from_f16)(in, out, n);
 }
-void keep(float* x, Half* kept, DType type, size_t n) noexcept { HWY_DYNAMIC_DISPATCH(KeepArray)(x, kept, type, n); }
+void save_rounded(float* x, Half* saved, DType type, size_t n) noexcept {
+  HWY_DYNAMIC_DISPATCH(SaveRoundedArray)(x, saved, type, n);
+}
 
 }  // namespace quern::kernels
 #endif

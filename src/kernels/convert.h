@@ -23,6 +23,6 @@ void widen(DType type, const Half* in, float* out, size_t n) noexcept;
 
 // kept[i] = x[i] as `type` (kBF16 or kF16), x[i] = kept[i] as fp32: x goes on with exactly what is kept of it. One
 // pass.
-void keep(float* x, Half* kept, DType type, size_t n) noexcept;
+void save_rounded(float* x, Half* saved, DType type, size_t n) noexcept;
 
 }  // namespace quern::kernels

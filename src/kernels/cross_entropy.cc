@@ -34,9 +34,9 @@ HWY_INLINE void StoreUpTo16(const V16& x, float* p, size_t n) {
 }
 
 float RowMax(const float* row, size_t V) {
-  V16 most = Set16(kNothing);
-  ForEach16(row, V, [&](const V16& x, size_t, size_t) HWY_ATTR { most = Max16(most, x); });
-  return MaxLane16(most);
+  V16 max = Set16(kNothing);
+  ForEach16(row, V, [&](const V16& x, size_t, size_t) HWY_ATTR { max = Max16(max, x); });
+  return MaxLane16(max);
 }
 
 // The sum of e^(row[j] - shift), which `out` receives too where it is not null.
@@ -70,10 +70,10 @@ void CrossEntropyRows(float* logits, size_t stride, const int32_t* targets, size
       continue;
     }
     const size_t target = static_cast<size_t>(targets[r]);
-    const float most = RowMax(row, V);
+    const float max = RowMax(row, V);
     const double chosen = static_cast<double>(row[target]);
-    const float sum = RowExp(row, V, most, gradient ? row : nullptr);
-    losses[r] = static_cast<float>(std::log(static_cast<double>(sum)) + static_cast<double>(most) - chosen);
+    const float sum = RowExp(row, V, max, gradient ? row : nullptr);
+    losses[r] = static_cast<float>(std::log(static_cast<double>(sum)) + static_cast<double>(max) - chosen);
     if (!gradient) continue;
     RowScale(row, V, scale / sum);
     row[target] -= scale;

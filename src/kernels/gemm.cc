@@ -32,9 +32,9 @@ constexpr size_t kScratchA = kGroupRows * kMaxDepth;
 constexpr size_t kScratchB = kGemmScratch - kScratchA;
 static_assert(kScratchB >= kMaxDepth * kTileCols);
 
-// Splits n into equal parts of at most `most`, multiples of `unit`: 1024 is 512 + 512, not 768 + 256.
-size_t EqualPart(size_t n, size_t most, size_t unit) {
-  const size_t parts = (n + most - 1) / most;
+// Splits n into equal parts of at most `max`, multiples of `unit`: 1024 is 512 + 512, not 768 + 256.
+size_t EqualPart(size_t n, size_t max, size_t unit) {
+  const size_t parts = (n + max - 1) / max;
   return ((n + parts - 1) / parts + unit - 1) / unit * unit;
 }
 
@@ -50,15 +50,15 @@ struct GroupA {
 bool IsCopied(const Gemm& g) { return g.layout == Layout::kTN || g.a.type != DType::kF32; }
 
 // Rows i ... i + rows and columns k ... k + K of A; in scratch already if `kept`.
-GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float* scratch, bool kept) {
+GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float* scratch, bool saved) {
   if (!IsCopied(g)) {
     return {ALayout::kRows, static_cast<const float*>(At(g.a, i, k)), g.a.stride, kTileRows * g.a.stride};
   }
   if (g.layout == Layout::kTN) {
-    if (!kept) PackStraight<kTileRows>(g.a, k, i, K, rows, scratch, kTileRows * K);
+    if (!saved) PackStraight<kTileRows>(g.a, k, i, K, rows, scratch, kTileRows * K);
     return {ALayout::kPanel, scratch, kTileRows, kTileRows * K};
   }
-  if (!kept) CopyAsFloat(g.a, i, k, rows, K, scratch, K);
+  if (!saved) CopyAsFloat(g.a, i, k, rows, K, scratch, K);
   return {ALayout::kRows, scratch, K, kTileRows * K};
 }
 
@@ -98,9 +98,9 @@ class Ahead {
   Ahead(const Region& region, size_t tiles)
       : region_(region), left_(region.rows * region.length), share_((left_ + tiles - 1) / tiles) {}
 
-  // The next share, of at most `most` lines.
-  Lines Take(size_t most) {
-    const size_t count = std::min({share_, most, left_});
+  // The next share, of at most `max` lines.
+  Lines Take(size_t max) {
+    const size_t count = std::min({share_, max, left_});
     const Lines lines = {region_.data, region_.stride, region_.length, first_, count};
     left_ -= count;
     first_ += count;
@@ -122,9 +122,9 @@ class Ahead {
 // gained.
 constexpr bool kFetchKept = kN == 16;
 
-Lines LinesKept(const Gemm& g, size_t i, size_t j, size_t rows, size_t cols, size_t most) {
-  const Region region = RegionOf({g.kept.data, g.c_stride, g.kept.type}, i, j, rows, cols);
-  return {region.data, region.stride, region.length, 0, std::min(rows * region.length, most)};
+Lines LinesKept(const Gemm& g, size_t i, size_t j, size_t rows, size_t cols, size_t max) {
+  const Region region = RegionOf({g.saved.data, g.c_stride, g.saved.type}, i, j, rows, cols);
+  return {region.data, region.stride, region.length, 0, std::min(rows * region.length, max)};
 }
 
 TileFunction TileOf(ALayout layout, size_t rows, size_t vecs, bool keeps) {
@@ -145,18 +145,18 @@ struct BlockB {
 // (AVX2, 256 x 512 x 128 with GELU and y kept in memory: 46 GFLOPS instead of 60).
 void MultiplyRows(const Gemm& g, ALayout layout, TileArgs& args, const BlockB& b, size_t i, size_t rows, Ahead& ahead) {
   const FinishFunction finish = b.k + b.K == g.K ? FinishFor(g) : nullptr;
-  const bool keeps = kFetchKept && layout == ALayout::kRows && finish != nullptr && g.kept.data != nullptr;
+  const bool keeps = kFetchKept && layout == ALayout::kRows && finish != nullptr && g.saved.data != nullptr;
   args.b = b.panels;
   args.c = g.c + i * g.c_stride + b.j;
   for (size_t j = 0; j < b.N; j += kTileCols, args.b += b.stride, args.c += kTileCols) {
     const size_t cols = std::min(kTileCols, b.N - j);
     const size_t vecs = (cols + kN - 1) / kN;
     const TileFunction tile = TileOf(layout, rows, vecs, keeps);
-    if (b.K >= kLeastDepth) {  // past the last column or row the prefetches are useless, and harmless
-      const size_t most = (b.K - kLeastDepth) / kStepsPerLine;
+    if (b.K >= kMinDepth) {  // past the last column or row the prefetches are useless, and harmless
+      const size_t max = (b.K - kMinDepth) / kStepsPerLine;
       args.next_c = j + kTileCols < b.N ? args.c + kTileCols : args.c - j + kTileRows * g.c_stride;
-      if (keeps) args.own = LinesKept(g, i, b.j + j, rows, cols, most);
-      args.ahead = ahead.Take(most - args.own.count);
+      if (keeps) args.own = LinesKept(g, i, b.j + j, rows, cols, max);
+      args.ahead = ahead.Take(max - args.own.count);
     }
     if (cols % kN == 0) {
       tile(args);
@@ -225,8 +225,8 @@ Cut CutOf(const Gemm& g, size_t block) {
   const bool together = g.packed_b != nullptr || g.layout == Layout::kNT;
   const bool fits = IsCopied(g) ? g.M <= kGroupRows : g.M * depth <= block;
   const bool narrow = together && fits && g.M > kFewRows;
-  const size_t most = std::clamp(block, depth * kTileCols, kScratchB) / depth / kTileCols * kTileCols;
-  return {depth, narrow ? kTileCols : EqualPart(g.N, most, kTileCols), narrow, ReadsInPlace(g, block)};
+  const size_t max = std::clamp(block, depth * kTileCols, kScratchB) / depth / kTileCols * kTileCols;
+  return {depth, narrow ? kTileCols : EqualPart(g.N, max, kTileCols), narrow, ReadsInPlace(g, block)};
 }
 
 // Where panel j / kTileCols of a packed B has its row k.
@@ -343,7 +343,7 @@ void gemm(const Gemm& args, std::span<float> scratch) noexcept {
   assert(args.bias != nullptr || args.epilogue == Epilogue::kNone || args.epilogue == Epilogue::kResidual);
   assert(args.residual != nullptr ||
          (args.epilogue != Epilogue::kResidual && args.epilogue != Epilogue::kBiasResidual));
-  assert(args.kept.data == nullptr ||
+  assert(args.saved.data == nullptr ||
          (args.epilogue != Epilogue::kResidual && args.epilogue != Epilogue::kBiasResidual));
   HWY_DYNAMIC_DISPATCH(RunGemm)(args, scratch.data(), block_floats());
 }
@@ -379,7 +379,7 @@ Gemm block_of(const Gemm& g, Range rows, Range columns) noexcept {
   if (g.c != nullptr) block.c = g.c + within_c;
   if (g.bias != nullptr) block.bias = g.bias + columns.begin;
   if (g.residual != nullptr) block.residual = g.residual + within_c;
-  if (g.kept.data != nullptr) block.kept.data = static_cast<char*>(g.kept.data) + within_c * size_of(g.kept.type);
+  if (g.saved.data != nullptr) block.saved.data = static_cast<char*>(g.saved.data) + within_c * size_of(g.saved.type);
   return block;
 }
 

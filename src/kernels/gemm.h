@@ -51,7 +51,7 @@ struct Gemm {
   // Where y = x + bias[j], or x without a bias, is kept for backward: (M, N) with c_stride; null: nowhere. As bf16 or
   // fp16 it is rounded to nearest even, and C follows from the rounded value: C is y as backward will read it, or gelu
   // of that. Not with a residual.
-  Kept kept = {};
+  SavedTensor saved = {};
 };
 
 // Floats of scratch that any gemm() call needs; one scratch per thread.

@@ -85,7 +85,7 @@ struct EpilogueRow {
   float* c;
   const float* bias;
   const float* residual;
-  typename Keeper::Element* kept;
+  typename Keeper::Element* saved;
 };
 
 // Finishes n vectors at `at` of `kRows` rows that lie `stride` apart.
@@ -100,7 +100,7 @@ HWY_INLINE void FinishVectors(const EpilogueRow<Keeper>& row, size_t stride, siz
       if constexpr (HasBias(kEpilogue)) y[v] = hn::Add(y[v], hn::LoadU(d, row.bias + e));
       if constexpr (HasResidual(kEpilogue)) y[v] = hn::Add(y[v], hn::LoadU(d, row.residual + r * stride + e));
     });
-    if constexpr (Keeper::kKeeps) Keeper::Keep(y, row.kept + r * stride + at);
+    if constexpr (Keeper::kKeeps) Keeper::Keep(y, row.saved + r * stride + at);
     Unroll<n>([&](auto v) HWY_ATTR { x[r * n + v] = y[v]; });
   });
   if constexpr (kEpilogue == Epilogue::kBiasGelu) GeluEach(x);
@@ -111,13 +111,13 @@ HWY_INLINE void FinishVectors(const EpilogueRow<Keeper>& row, size_t stride, siz
 template <Epilogue kEpilogue, class Keeper>
 HWY_INLINE void FinishTail(const EpilogueRow<Keeper>& row, size_t at, size_t n) {
   HWY_ALIGN float c[kN] = {}, bias[kN] = {}, residual[kN] = {};
-  HWY_ALIGN typename Keeper::Element kept[kN];
+  HWY_ALIGN typename Keeper::Element saved[kN];
   std::memcpy(c, row.c + at, n * sizeof(float));
   if constexpr (HasBias(kEpilogue)) std::memcpy(bias, row.bias + at, n * sizeof(float));
   if constexpr (HasResidual(kEpilogue)) std::memcpy(residual, row.residual + at, n * sizeof(float));
-  FinishVectors<kEpilogue, 1, 1, Keeper>({c, bias, residual, kept}, 0, 0);
+  FinishVectors<kEpilogue, 1, 1, Keeper>({c, bias, residual, saved}, 0, 0);
   std::memcpy(row.c + at, c, n * sizeof(float));
-  if constexpr (Keeper::kKeeps) std::memcpy(row.kept + at, kept, n * sizeof(kept[0]));
+  if constexpr (Keeper::kKeeps) std::memcpy(row.saved + at, saved, n * sizeof(saved[0]));
 }
 
 // Where rows from element (i, j) of C on lie.
@@ -127,7 +127,7 @@ HWY_INLINE EpilogueRow<Keeper> RowAt(const Gemm& g, size_t i, size_t j) {
   EpilogueRow<Keeper> row{g.c + start, nullptr, nullptr, nullptr};
   if constexpr (HasBias(kEpilogue)) row.bias = g.bias + j;
   if constexpr (HasResidual(kEpilogue)) row.residual = g.residual + start;
-  if constexpr (Keeper::kKeeps) row.kept = static_cast<typename Keeper::Element*>(g.kept.data) + start;
+  if constexpr (Keeper::kKeeps) row.saved = static_cast<typename Keeper::Element*>(g.saved.data) + start;
   return row;
 }
 
@@ -149,9 +149,9 @@ void Finish(const Gemm& g, size_t i, size_t rows, size_t j, size_t cols) {
 using FinishFunction = void (*)(const Gemm&, size_t i, size_t rows, size_t j, size_t cols);
 
 template <Epilogue kEpilogue>
-HWY_INLINE FinishFunction FinishKeeping(const Kept& kept) {
-  if (kept.data == nullptr) return kEpilogue == Epilogue::kNone ? nullptr : &Finish<kEpilogue, KeepNothing>;
-  switch (kept.type) {
+HWY_INLINE FinishFunction FinishSaving(const SavedTensor& saved) {
+  if (saved.data == nullptr) return kEpilogue == Epilogue::kNone ? nullptr : &Finish<kEpilogue, KeepNothing>;
+  switch (saved.type) {
     case DType::kF32:
       return &Finish<kEpilogue, KeepAs<DType::kF32>>;
     case DType::kBF16:
@@ -166,11 +166,11 @@ HWY_INLINE FinishFunction FinishKeeping(const Kept& kept) {
 HWY_INLINE FinishFunction FinishFor(const Gemm& g) {
   switch (g.epilogue) {
     case Epilogue::kNone:
-      return FinishKeeping<Epilogue::kNone>(g.kept);
+      return FinishSaving<Epilogue::kNone>(g.saved);
     case Epilogue::kBias:
-      return FinishKeeping<Epilogue::kBias>(g.kept);
+      return FinishSaving<Epilogue::kBias>(g.saved);
     case Epilogue::kBiasGelu:
-      return FinishKeeping<Epilogue::kBiasGelu>(g.kept);
+      return FinishSaving<Epilogue::kBiasGelu>(g.saved);
     case Epilogue::kResidual:
       return &Finish<Epilogue::kResidual, KeepNothing>;
     case Epilogue::kBiasResidual:

@@ -23,7 +23,7 @@ struct Args {
   const float* weight;
   const float* bias;
   float* out;
-  LayernormKept kept;
+  LayernormSaved saved;
   size_t rows, C;
 };
 
@@ -71,7 +71,7 @@ template <DType kType, bool kKeep, bool kEnd>
 HWY_INLINE void Write(const Args& args, size_t row, size_t i, const V16& mean, const V16& reciprocal) {
   const size_t n = args.C - i, at = row * args.C + i;
   const V16 normal = Mul16(Sub16(LoadStep<kEnd>(args.input + at, n, mean), mean), reciprocal);
-  if constexpr (kKeep) StoreStepAs<kType, kEnd>(normal, static_cast<Stored<kType>*>(args.kept.normal) + at, n);
+  if constexpr (kKeep) StoreStepAs<kType, kEnd>(normal, static_cast<Stored<kType>*>(args.saved.normal) + at, n);
   Scale<kEnd>(Rounded16<kType>(normal), args.weight + i, args.bias + i, args.out + at, n);
 }
 
@@ -80,7 +80,7 @@ HWY_INLINE float Mean(const Args& args, const V16& sum) { return Sum16(sum) / st
 HWY_INLINE float Reciprocal(const Args& args, size_t row, const V16& squares) {
   const float variance = Sum16(squares) / static_cast<float>(args.C);
   const float reciprocal = 1.0f / std::sqrt(variance + kLayernormEpsilon);
-  if (args.kept.reciprocal != nullptr) args.kept.reciprocal[row] = reciprocal;
+  if (args.saved.reciprocal != nullptr) args.saved.reciprocal[row] = reciprocal;
   return reciprocal;
 }
 
@@ -142,7 +142,7 @@ HWY_INLINE void Pipeline(const Args& args) {
 
 template <bool kResidual, DType kType>
 HWY_INLINE void ForwardAs(const Args& args) {
-  if (args.kept.normal != nullptr) {
+  if (args.saved.normal != nullptr) {
     Pipeline<kResidual, kType, true>(args);
   } else {
     Pipeline<kResidual, kType, false>(args);
@@ -151,7 +151,7 @@ HWY_INLINE void ForwardAs(const Args& args) {
 
 template <bool kResidual>
 HWY_INLINE void Forward(const Args& args) {
-  switch (args.kept.type) {
+  switch (args.saved.type) {
     case DType::kF32:
       return ForwardAs<kResidual, DType::kF32>(args);
     case DType::kBF16:
@@ -174,14 +174,14 @@ HWY_INLINE void Apply(const void* normal, const float* weight, const float* bias
 
 }  // namespace
 
-void LayernormForward(const float* x, const float* weight, const float* bias, float* out, LayernormKept kept,
+void LayernormForward(const float* x, const float* weight, const float* bias, float* out, LayernormSaved saved,
                       size_t rows, size_t C) {
-  Forward<false>({x, nullptr, nullptr, x, weight, bias, out, kept, rows, C});
+  Forward<false>({x, nullptr, nullptr, x, weight, bias, out, saved, rows, C});
 }
 
 void ResidualLayernormForward(const float* x, const float* delta, float* sum, const float* weight, const float* bias,
-                              float* out, LayernormKept kept, size_t rows, size_t C) {
-  Forward<true>({x, delta, sum, sum, weight, bias, out, kept, rows, C});
+                              float* out, LayernormSaved saved, size_t rows, size_t C) {
+  Forward<true>({x, delta, sum, sum, weight, bias, out, saved, rows, C});
 }
 
 void LayernormApply(const void* normal, DType type, const float* weight, const float* bias, float* out, size_t rows,
@@ -206,14 +206,14 @@ HWY_EXPORT(LayernormForward);
 HWY_EXPORT(ResidualLayernormForward);
 HWY_EXPORT(LayernormApply);
 
-void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormKept kept,
+void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormSaved saved,
                        size_t rows, size_t C) noexcept {
-  HWY_DYNAMIC_DISPATCH(LayernormForward)(x, weight, bias, out, kept, rows, C);
+  HWY_DYNAMIC_DISPATCH(LayernormForward)(x, weight, bias, out, saved, rows, C);
 }
 
 void residual_layernorm_forward(const float* x, const float* delta, float* sum, const float* weight, const float* bias,
-                                float* out, LayernormKept kept, size_t rows, size_t C) noexcept {
-  HWY_DYNAMIC_DISPATCH(ResidualLayernormForward)(x, delta, sum, weight, bias, out, kept, rows, C);
+                                float* out, LayernormSaved saved, size_t rows, size_t C) noexcept {
+  HWY_DYNAMIC_DISPATCH(ResidualLayernormForward)(x, delta, sum, weight, bias, out, saved, rows, C);
 }
 
 void layernorm_apply(const void* normal, DType type, const float* weight, const float* bias, float* out, size_t rows,

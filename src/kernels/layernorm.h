@@ -12,7 +12,7 @@ inline constexpr float kLayernormEpsilon = 1e-5f;
 // What forward keeps for backward: the normalised input, in any format, and one float per row. Where no backward
 // follows, `normal` and `reciprocal` may both be null; `type` rounds all the same, so that out has the bits of
 // training.
-struct LayernormKept {
+struct LayernormSaved {
   void* normal;       // (rows, C) of `type`: (x - mean) * reciprocal, rounded to nearest even as in convert.h
   DType type;         // of `normal`
   float* reciprocal;  // (rows): 1 / sqrt(variance + epsilon)
@@ -21,24 +21,24 @@ struct LayernormKept {
 // out (rows, C) = normal * weight + bias, from the normal that is kept, row by row: the mean first, then the variance
 // around it, each summed in 16 virtual lanes. Overwrites out and kept. `out` may be `x`; other arrays must not overlap.
 // Rows are independent. Any alignment, any thread, no allocation. C >= 1.
-void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormKept kept,
+void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormSaved saved,
                        size_t rows, size_t C) noexcept;
 
 // The same on x + delta; `sum` (rows, C) receives x + delta and may be `x`. Other arrays must not overlap.
 void residual_layernorm_forward(const float* x, const float* delta, float* sum, const float* weight, const float* bias,
-                                float* out, LayernormKept kept, size_t rows, size_t C) noexcept;
+                                float* out, LayernormSaved saved, size_t rows, size_t C) noexcept;
 
 // Forward's out (rows, C) again, the same bits, from the normalised input of `type` that it kept. Rows are independent.
 void layernorm_apply(const void* normal, DType type, const float* weight, const float* bias, float* out, size_t rows,
                      size_t C) noexcept;
 
 struct LayernormBackward {
-  LayernormKept kept;   // as forward left it
-  const float* weight;  // (C)
-  const float* dout;    // (rows, C)
-  float* dx;            // (rows, C) += gradient with respect to x, on top of the residual gradient that is there
-  float* dweight;       // (C) += , rows added in order
-  float* dbias;         // (C) +=
+  LayernormSaved saved;  // as forward left it
+  const float* weight;   // (C)
+  const float* dout;     // (rows, C)
+  float* dx;             // (rows, C) += gradient with respect to x, on top of the residual gradient that is there
+  float* dweight;        // (C) += , rows added in order
+  float* dbias;          // (C) +=
 };
 
 // With n the kept normal, r the kept reciprocal and g = dout * weight:

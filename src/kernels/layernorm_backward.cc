@@ -30,7 +30,7 @@ struct Coefficients16 {
 
 template <DType kType>
 const Stored<kType>* Normal(const LayernormBackward& args, size_t at) {
-  return static_cast<const Stored<kType>*>(args.kept.normal) + at;
+  return static_cast<const Stored<kType>*>(args.saved.normal) + at;
 }
 
 template <DType kType, bool kEnd>
@@ -71,7 +71,7 @@ HWY_INLINE Coefficients Turn(const LayernormBackward& args, size_t r, size_t C, 
   for (; i + kStep <= C; i += kStep) step.template operator()<false>(i);
   if (i < C) step.template operator()<true>(i);
   if constexpr (!kStage1) return {};
-  const float reciprocal = args.kept.reciprocal[r], features = static_cast<float>(C);
+  const float reciprocal = args.saved.reciprocal[r], features = static_cast<float>(C);
   return {reciprocal, -(reciprocal * (Sum16(sums.gradient) / features)),
           -(reciprocal * (Sum16(sums.product) / features))};
 }
@@ -87,7 +87,7 @@ HWY_INLINE void Backward(const LayernormBackward& args, size_t rows, size_t C) {
 }  // namespace
 
 void LayernormBackwardRows(const LayernormBackward& args, size_t rows, size_t C) {
-  switch (args.kept.type) {
+  switch (args.saved.type) {
     case DType::kF32:
       return Backward<DType::kF32>(args, rows, C);
     case DType::kBF16:

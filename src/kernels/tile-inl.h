@@ -42,7 +42,7 @@ struct Lines {
 // once would keep the tile's own loads waiting.
 constexpr size_t kStepsPerRow = 4;
 constexpr size_t kStepsPerLine = 2;
-constexpr size_t kLeastDepth = kTileRows * kStepsPerRow;
+constexpr size_t kMinDepth = kTileRows * kStepsPerRow;
 constexpr size_t kLineBytes = 64;
 
 struct TileArgs {
@@ -54,8 +54,8 @@ struct TileArgs {
   float* c;
   size_t c_stride;
   bool add;                       // the chains start from C instead of 0
-  const float* next_c = nullptr;  // C's next tile, to prefetch: only where K >= kLeastDepth
-  Lines ahead = {};               // to prefetch after it: at most (K - kLeastDepth) / kStepsPerLine
+  const float* next_c = nullptr;  // C's next tile, to prefetch: only where K >= kMinDepth
+  Lines ahead = {};               // to prefetch after it: at most (K - kMinDepth) / kStepsPerLine
   Lines own = {};                 // to prefetch before `ahead`, out of the same number: only where kOwn
 };
 

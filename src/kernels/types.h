@@ -14,11 +14,11 @@ using Half = uint16_t;
 constexpr size_t size_of(DType type) { return type == DType::kF32 ? 4 : 2; }
 
 // An array that is kept for backward, in any of the formats.
-struct Kept {
+struct SavedTensor {
   void* data = nullptr;
   DType type = DType::kF32;
 
-  Kept at(size_t element) const { return {static_cast<char*>(data) + element * size_of(type), type}; }
+  SavedTensor at(size_t element) const { return {static_cast<char*>(data) + element * size_of(type), type}; }
 };
 
 }  // namespace quern::kernels

@@ -44,8 +44,8 @@ void for_my_heads(const Pass& pass, Do visit) {
 }
 
 // Where the fp32 numbers of a kept array are: in itself, or else in `wide`, at this many numbers a row.
-float* whole(const Pass& pass, const Kept& kept, size_t width_before) {
-  if (kept.type == kernels::DType::kF32) return static_cast<float*>(kept.data);
+float* whole(const Pass& pass, const SavedTensor& saved, size_t width_before) {
+  if (saved.type == kernels::DType::kF32) return static_cast<float*>(saved.data);
   return pass.work.wide.data() + pass.rows() * width_before;
 }
 float* whole_qkv(const Pass& pass, const BlockActivations& a) { return whole(pass, a.qkv, 0); }
@@ -64,8 +64,8 @@ void widen_attention(const Pass& pass, const BlockActivations& a) {
   const Timed timed(kWiden, element_bytes(pass, 4 * pass.config.width, 4 + kept_bytes(pass)));
   const size_t n = pass.rows() * pass.config.width;
   const Range qkv = pass.member.part(3 * n, 16), attention = pass.member.part(n, 16);
-  const auto widen = [](const Kept& kept, size_t at, float* out, size_t count) {
-    kernels::widen(kept.type, static_cast<const kernels::Half*>(kept.data) + at, out + at, count);
+  const auto widen = [](const SavedTensor& saved, size_t at, float* out, size_t count) {
+    kernels::widen(saved.type, static_cast<const kernels::Half*>(saved.data) + at, out + at, count);
   };
   widen(a.qkv, qkv.begin, whole_qkv(pass, a), qkv.size());
   widen(a.attention, attention.begin, whole_attention(pass, a), attention.size());
@@ -85,8 +85,8 @@ void attention_forward(const Pass& pass, const BlockActivations& a, size_t layer
   pass.member.meet();
   if (!in_16_bits(pass)) return;
   const Range mine = pass.member.part(pass.rows() * C, 16);
-  kernels::keep(out + mine.begin, static_cast<kernels::Half*>(a.attention.data) + mine.begin, a.attention.type,
-                mine.size());
+  kernels::save_rounded(out + mine.begin, static_cast<kernels::Half*>(a.attention.data) + mine.begin, a.attention.type,
+                        mine.size());
   pass.member.meet();
 }
 
@@ -120,27 +120,27 @@ const float* branch_gradient(const Pass& pass, Purpose purpose, size_t layer) {
 }
 
 // work.dwide from the gradient of GELU's output to that of its input; the output itself, again, into work.wide.
-void gelu_backward(const Pass& pass, const Kept& input, size_t layer) {
+void gelu_backward(const Pass& pass, const SavedTensor& input, size_t layer) {
   const Timed timed(kGeluBackward, element_bytes(pass, 4 * pass.config.width, 12 + kept_bytes(pass)), layer_tag(layer));
   const Range mine = pass.member.part(pass.rows() * 4 * pass.config.width, 16);
-  const Kept my_input = input.at(mine.begin);
+  const SavedTensor my_input = input.at(mine.begin);
   kernels::gelu_forward_backward(my_input.data, my_input.type, pass.work.dwide.data() + mine.begin,
                                  pass.work.wide.data() + mine.begin, mine.size());
   pass.member.meet();
 }
 
-kernels::LayernormKept rows_from(const Pass& pass, const NormActivations& kept, size_t row) {
-  const Kept normal = kept.normal.at(row * pass.config.width);
-  return {normal.data, normal.type, kept.reciprocal.data() + row};
+kernels::LayernormSaved rows_from(const Pass& pass, const NormActivations& saved, size_t row) {
+  const SavedTensor normal = saved.normal.at(row * pass.config.width);
+  return {normal.data, normal.type, saved.reciprocal.data() + row};
 }
 
 // A norm's output again, into work.inner.
-void norm_again(const Pass& pass, const NormRegions& regions, const Norm& norm, const NormActivations& kept,
+void norm_again(const Pass& pass, const NormRegions& regions, const Norm& norm, const NormActivations& saved,
                 size_t layer) {
   const Range mine = pass.member.part(pass.rows());
   const size_t C = pass.config.width, at = mine.begin * C;
   const Timed timed(regions.forward.once_more, element_bytes(pass, C, 4 + kept_bytes(pass)), layer_tag(layer));
-  kernels::layernorm_apply(kept.normal.at(at).data, kept.normal.type, norm.weight, norm.bias,
+  kernels::layernorm_apply(saved.normal.at(at).data, saved.normal.type, norm.weight, norm.bias,
                            pass.work.inner.data() + at, mine.size(), C);
   pass.member.meet();
 }
@@ -148,11 +148,11 @@ void norm_again(const Pass& pass, const NormRegions& regions, const Norm& norm, 
 }  // namespace
 
 void norm_forward(const Pass& pass, const TimedAs& as, const Norm& norm, const float* x, float* sum,
-                  const NormActivations& kept) {
+                  const NormActivations& saved) {
   const Range mine = pass.member.part(pass.rows());
   const size_t C = pass.config.width, at = mine.begin * C;
   const Timed timed(as.region, element_bytes(pass, C, (x == nullptr ? 8 : 16) + kept_bytes(pass)), as.layer);
-  const kernels::LayernormKept my_kept = rows_from(pass, kept, mine.begin);
+  const kernels::LayernormSaved my_kept = rows_from(pass, saved, mine.begin);
   float* out = pass.work.inner.data() + at;
   if (x == nullptr) {
     kernels::layernorm_forward(sum + at, norm.weight, norm.bias, out, my_kept, mine.size(), C);
@@ -164,7 +164,7 @@ void norm_forward(const Pass& pass, const TimedAs& as, const Norm& norm, const f
 
 // By one member: the sums over rows are in the order of the rows, and the whole is under a hundredth of a pass.
 void norm_backward(const Pass& pass, const TimedAs& as, const Norm& norm, const NormSlots& slots,
-                   const NormActivations& kept) {
+                   const NormActivations& saved) {
   const Timed timed(as.region, element_bytes(pass, pass.config.width, 12 + kept_bytes(pass)), as.layer);
   const size_t C = pass.config.width, segment = pass.layout.tensors()[slots.tensor].first_segment;
   const Turn& turn = pass.batch.turn;
@@ -175,7 +175,7 @@ void norm_backward(const Pass& pass, const TimedAs& as, const Norm& norm, const 
       std::fill_n(gradient + slots.weight, C, 0.0f);
       std::fill_n(gradient + slots.bias, C, 0.0f);
     }
-    kernels::layernorm_backward({.kept = rows_from(pass, kept, 0),
+    kernels::layernorm_backward({.saved = rows_from(pass, saved, 0),
                                  .weight = norm.weight,
                                  .dout = pass.work.dinner.data(),
                                  .dx = pass.work.dx.data(),
@@ -212,7 +212,8 @@ void block_forward(const Pass& pass, const BlockWeights& weights, size_t layer, 
   norm_forward(pass, {kNorm1.forward.of(ends.again), layer_tag(layer)}, weights.norm1,
                ends.add_delta ? stream : nullptr, entry, a.norm1);
   member.meet();
-  linear(kQkv, weights.qkv, work.inner.data(), {whole_qkv(pass, a), in_16_bits(pass) ? a.qkv : Kept{}}, linear_forward);
+  linear(kQkv, weights.qkv, work.inner.data(), {whole_qkv(pass, a), in_16_bits(pass) ? a.qkv : SavedTensor{}},
+         linear_forward);
   member.meet();
   attention_forward(pass, a, layer, ends.again);
   linear(kProject, weights.project, whole_attention(pass, a), {delta}, linear_forward);

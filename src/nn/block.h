@@ -38,10 +38,10 @@ struct TimedAs {
 
 // work.inner = norm(sum) with sum = x + work.delta, or sum itself where x is null: this member's rows. `sum` may be x.
 void norm_forward(const Pass& pass, const TimedAs& as, const Norm& norm, const float* x, float* sum,
-                  const NormActivations& kept);
+                  const NormActivations& saved);
 
 // work.dx += the gradient through a norm whose output has the gradient work.dinner; weight gradients in turn.
 void norm_backward(const Pass& pass, const TimedAs& as, const Norm& norm, const NormSlots& slots,
-                   const NormActivations& kept);
+                   const NormActivations& saved);
 
 }  // namespace quern

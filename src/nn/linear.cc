@@ -27,7 +27,7 @@ Gemm forward(const Linear& linear, const float* x, const LinearOut& out, size_t 
           .c_stride = linear.out,
           .epilogue = epilogue,
           .bias = linear.bias,
-          .kept = out.kept};
+          .saved = out.saved};
 }
 
 // Packs b (rows, width) into work.packed, as right operand of several products.

@@ -26,7 +26,7 @@ void gemm_part(const kernels::Gemm& gemm, const Member& member, std::span<float>
 // What a linear layer leaves: y (rows, out) and, where `kept` is not null, a copy for backward, which y follows from.
 struct LinearOut {
   float* y;
-  kernels::Kept kept = {};
+  kernels::SavedTensor saved = {};
 };
 
 // y = x (rows, in) W + b: a member's part of it. `kept` is the same in its own format.

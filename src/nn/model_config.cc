@@ -6,23 +6,23 @@
 namespace quern {
 namespace {
 
-constexpr size_t kMostLayers = 1024;
-constexpr size_t kMostWidth = 1 << 16;
-constexpr size_t kMostContext = 1 << 20;
-constexpr size_t kMostVocabulary = 1 << 24;
+constexpr size_t kMaxLayers = 1024;
+constexpr size_t kMaxWidth = 1 << 16;
+constexpr size_t kMaxContext = 1 << 20;
+constexpr size_t kMaxVocabulary = 1 << 24;
 
-void check_range(const char* field, size_t value, size_t most) {
-  if (value < 1 || value > most) throw Error("[model] {}: expected 1 to {}, found {}", field, most, value);
+void check_range(const char* field, size_t value, size_t max) {
+  if (value < 1 || value > max) throw Error("[model] {}: expected 1 to {}, found {}", field, max, value);
 }
 
 }  // namespace
 
 void check(const ModelConfig& config) {
-  check_range("layers", config.layers, kMostLayers);
-  check_range("width", config.width, kMostWidth);
+  check_range("layers", config.layers, kMaxLayers);
+  check_range("width", config.width, kMaxWidth);
   check_range("heads", config.heads, config.width);
-  check_range("context", config.context, kMostContext);
-  check_range("vocabulary", config.vocabulary, kMostVocabulary);
+  check_range("context", config.context, kMaxContext);
+  check_range("vocabulary", config.vocabulary, kMaxVocabulary);
   if (config.width % config.heads != 0) {
     throw Error("[model] width: expected a multiple of heads ({}), found {}", config.heads, config.width);
   }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kLinearsPerBlock = 4;
 
-// A place begins on a cache line in every format.
+// A matrix begins on a cache line in every format.
 size_t round_up(size_t n) { return (n + 31) / 32 * 32; }
 
 }  // namespace
@@ -18,12 +18,12 @@ size_t round_up(size_t n) { return (n + 31) / 32 * 32; }
 Weights::Weights(const ParameterLayout& layout, bool packed, kernels::DType storage)
     : layout_(&layout), values_(layout.size(), Fill::kZero), storage_(storage) {
   if (!packed && storage == kernels::DType::kF32) return;
-  place_of_.assign(layout.tensors().size(), kNone);
-  place_of_[0] = kOutput;
+  matrix_of_.assign(layout.tensors().size(), kNone);
+  matrix_of_[0] = kOutput;
   for (const BlockSlots& block : layout.blocks()) {
     for (const LinearSlots* slots : {&block.qkv, &block.project, &block.expand, &block.contract}) {
-      place_of_[slots->tensor] = places_.size();
-      places_.push_back(reserve(slots->in, slots->out));
+      matrix_of_[slots->tensor] = matrices_.size();
+      matrices_.push_back(reserve(slots->in, slots->out));
     }
   }
   const TensorInfo& table = layout.tensors().front();  // wte.weight
@@ -31,7 +31,7 @@ Weights::Weights(const ParameterLayout& layout, bool packed, kernels::DType stor
   packed_ = AlignedBuffer<std::byte>(packed_size_ * kernels::size_of(storage), Fill::kZero);
 }
 
-Weights::Place Weights::reserve(size_t in, size_t out) {
+Weights::PackedMatrix Weights::reserve(size_t in, size_t out) {
   const size_t forward = packed_size_;
   const size_t backward = forward + round_up(kernels::packed_size(in, out));
   packed_size_ = backward + round_up(kernels::packed_size(out, in));
@@ -62,10 +62,10 @@ void Weights::repack() {
 void Weights::repack(size_t segment) {
   if (packed_.empty()) return;
   const Segment& s = layout_->segments()[segment];
-  if (place_of_[s.tensor] == kNone) return;
+  if (matrix_of_[s.tensor] == kNone) return;
   const Timed timed(kPackWeights, static_cast<double>(s.size * 2 * (sizeof(float) + kernels::size_of(storage_))));
-  const bool output = place_of_[s.tensor] == kOutput;
-  const Place& place = output ? output_ : places_[place_of_[s.tensor]];
+  const bool output = matrix_of_[s.tensor] == kOutput;
+  const PackedMatrix& matrix = output ? output_ : matrices_[matrix_of_[s.tensor]];
   const TensorInfo& tensor = layout_->tensors()[s.tensor];
   const size_t rows = tensor.shape[0], width = tensor.shape[1];
   const kernels::Operand weight{values_.data() + tensor.offset, width};
@@ -73,14 +73,14 @@ void Weights::repack(size_t segment) {
   kernels::pack_b({.layout = Layout::kNN,
                    .b = weight,
                    .K = rows,
-                   .packed = at(output ? place.backward : place.forward),
+                   .packed = at(output ? matrix.backward : matrix.forward),
                    .packed_type = storage_,
                    .rows = mine,
                    .columns = {0, width}});
   kernels::pack_b({.layout = Layout::kNT,
                    .b = weight,
                    .K = width,
-                   .packed = at(output ? place.forward : place.backward),
+                   .packed = at(output ? matrix.forward : matrix.backward),
                    .packed_type = storage_,
                    .rows = {0, width},
                    .columns = mine});
@@ -90,26 +90,26 @@ Norm Weights::norm(const NormSlots& slots) const {
   return {values_.data() + slots.weight, values_.data() + slots.bias};
 }
 
-Linear Weights::linear(const LinearSlots& slots, const Place* place) const {
+Linear Weights::linear(const LinearSlots& slots, const PackedMatrix* matrix) const {
   return {.weight = values_.data() + slots.weight,
           .bias = values_.data() + slots.bias,
           .in = slots.in,
           .out = slots.out,
-          .packed_forward = place != nullptr ? at(place->forward) : nullptr,
-          .packed_backward = place != nullptr ? at(place->backward) : nullptr,
+          .packed_forward = matrix != nullptr ? at(matrix->forward) : nullptr,
+          .packed_backward = matrix != nullptr ? at(matrix->backward) : nullptr,
           .packed_type = storage_};
 }
 
 BlockWeights Weights::block(size_t layer) const {
   const BlockSlots& slots = layout_->blocks()[layer];
-  const Place* places = packed_.empty() ? nullptr : places_.data() + layer * kLinearsPerBlock;
-  const auto place = [places](size_t i) { return places != nullptr ? places + i : nullptr; };
+  const PackedMatrix* matrices = packed_.empty() ? nullptr : matrices_.data() + layer * kLinearsPerBlock;
+  const auto matrix = [matrices](size_t i) { return matrices != nullptr ? matrices + i : nullptr; };
   return {.norm1 = norm(slots.norm1),
-          .qkv = linear(slots.qkv, place(0)),
-          .project = linear(slots.project, place(1)),
+          .qkv = linear(slots.qkv, matrix(0)),
+          .project = linear(slots.project, matrix(1)),
           .norm2 = norm(slots.norm2),
-          .expand = linear(slots.expand, place(2)),
-          .contract = linear(slots.contract, place(3))};
+          .expand = linear(slots.expand, matrix(2)),
+          .contract = linear(slots.contract, matrix(3))};
 }
 
 }  // namespace quern

@@ -54,23 +54,23 @@ class Weights {
  private:
   static constexpr size_t kOutput = SIZE_MAX - 1, kNone = SIZE_MAX;
 
-  struct Place {
+  struct PackedMatrix {
     size_t forward, backward;  // elements of packed_
   };
   Norm norm(const NormSlots& slots) const;
-  Linear linear(const LinearSlots& slots, const Place* place) const;
-  Place reserve(size_t in, size_t out);
-  const std::byte* at(size_t place) const { return packed_.data() + place * kernels::size_of(storage_); }
-  std::byte* at(size_t place) { return packed_.data() + place * kernels::size_of(storage_); }
+  Linear linear(const LinearSlots& slots, const PackedMatrix* matrix) const;
+  PackedMatrix reserve(size_t in, size_t out);
+  const std::byte* at(size_t matrix) const { return packed_.data() + matrix * kernels::size_of(storage_); }
+  std::byte* at(size_t matrix) { return packed_.data() + matrix * kernels::size_of(storage_); }
 
   const ParameterLayout* layout_;
   AlignedBuffer<float> values_;
   kernels::DType storage_;
   AlignedBuffer<std::byte> packed_;
-  size_t packed_size_ = 0;        // elements
-  std::vector<Place> places_;     // four per block
-  Place output_{};                // of the token table
-  std::vector<size_t> place_of_;  // tensor -> index into places_, kOutput or kNone
+  size_t packed_size_ = 0;              // elements
+  std::vector<PackedMatrix> matrices_;  // four per block
+  PackedMatrix output_{};               // of the token table
+  std::vector<size_t> matrix_of_;       // tensor -> index into matrices_, kOutput or kNone
 };
 
 }  // namespace quern

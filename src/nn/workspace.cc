@@ -75,13 +75,13 @@ void Workspace::lay_out(const ModelConfig& config) {
   bytes_.logits = taken();
 }
 
-Kept Workspace::take_kept(const ModelConfig& config, size_t width) {
+SavedTensor Workspace::take_saved(const ModelConfig& config, size_t width) {
   const size_t n = rows_ * width;
   return {arena_.take<std::byte>(n * kernels::size_of(config.storage)).data(), config.storage};
 }
 
 NormActivations Workspace::take_norm(const ModelConfig& config) {
-  const Kept normal = take_kept(config, config.width);
+  const SavedTensor normal = take_saved(config, config.width);
   return {normal, arena_.take<float>(rows_)};
 }
 
@@ -89,11 +89,11 @@ void Workspace::lay_out_activations(const ModelConfig& config) {
   const size_t C = config.width;
   for (BlockActivations& block : blocks_) {
     block.norm1 = take_norm(config);
-    block.qkv = take_kept(config, 3 * C);
-    block.attention = take_kept(config, C);
+    block.qkv = take_saved(config, 3 * C);
+    block.attention = take_saved(config, C);
     block.logsumexp = arena_.take<float>(rows_ * config.heads);
     block.norm2 = take_norm(config);
-    block.expand_input = take_kept(config, 4 * C);
+    block.expand_input = take_saved(config, 4 * C);
   }
   last = take_norm(config);
   for (std::span<float>& entry : entries_) entry = arena_.take<float>(rows_ * C);

@@ -13,11 +13,11 @@
 
 namespace quern {
 
-using kernels::Kept;
+using kernels::SavedTensor;
 
 // What backward needs of a norm, R rows = sequences x T. The norm's output follows from it.
 struct NormActivations {
-  Kept normal;                  // (R, C) the normalised input
+  SavedTensor normal;           // (R, C) the normalised input
   std::span<float> reciprocal;  // (R) of the input's deviation
 };
 
@@ -26,11 +26,11 @@ struct NormActivations {
 // forward went on with, so that backward belongs to the same function.
 struct BlockActivations {
   NormActivations norm1;
-  Kept qkv;                    // (R, 3C)
-  Kept attention;              // (R, C)
+  SavedTensor qkv;             // (R, 3C)
+  SavedTensor attention;       // (R, C)
   std::span<float> logsumexp;  // (sequences, heads, T)
   NormActivations norm2;
-  Kept expand_input;  // (R, 4C) before GELU
+  SavedTensor expand_input;  // (R, 4C) before GELU
 };
 
 struct WorkspaceOptions {
@@ -105,7 +105,7 @@ class Workspace {
   void lay_out_activations(const ModelConfig& config);
   void lay_out_working(const ModelConfig& config);
   NormActivations take_norm(const ModelConfig& config);
-  Kept take_kept(const ModelConfig& config, size_t width);
+  SavedTensor take_saved(const ModelConfig& config, size_t width);
 
   WorkspaceOptions options_;
   size_t layers_, rows_;

@@ -20,12 +20,12 @@ struct Header {
 };
 static_assert(sizeof(Header) == BlockCodec::kPieceHeader);
 
-constexpr size_t kMostFiltered = BlockCodec::kPiece + BlockCodec::kPiece / 4;  // two masks a word of one byte
-static_assert(kMostFiltered < LZ4_MAX_INPUT_SIZE);
+constexpr size_t kMaxFiltered = BlockCodec::kPiece + BlockCodec::kPiece / 4;  // two masks a word of one byte
+static_assert(kMaxFiltered < LZ4_MAX_INPUT_SIZE);
 
 // Up to which share of other words filtering beats LZ4 alone. Half of the words as they are, and LZ4 has half to read;
 // but single bytes are what LZ4 is good at, and packing them tears repetitions apart.
-double most_rest(size_t word) { return word == 1 ? 0.125 : 0.5; }
+double max_rest(size_t word) { return word == 1 ? 0.125 : 0.5; }
 
 WordFilter filter_of(const Header& header) {
   return {.word = header.word, .common = header.common, .second = header.second, .two = header.filter == 2};
@@ -41,7 +41,7 @@ bool makes_sense(const Header& header, size_t word, size_t bytes) {
   if (takes_more_than(header.common, word) || takes_more_than(header.second, word)) return false;
   if (header.filter < 2 && header.second != 0) return false;
   if (header.filter == 0) return header.common == 0 && header.filtered == bytes;
-  return header.filtered <= filter_of(header).most_filtered(bytes);
+  return header.filtered <= filter_of(header).max_filtered(bytes);
 }
 
 const char* chars(const std::byte* bytes) { return reinterpret_cast<const char*>(bytes); }
@@ -51,7 +51,7 @@ char* chars(std::byte* bytes) { return reinterpret_cast<char*>(bytes); }
 
 BlockCodec::BlockCodec(int acceleration) : acceleration_(acceleration) {}
 
-size_t BlockCodec::most_packed(size_t bytes) noexcept {
+size_t BlockCodec::max_packed(size_t bytes) noexcept {
   const size_t filtered = bytes + bytes / 4 + pieces(bytes) * 16;
   return filtered + filtered / 255 + pieces(bytes) * (sizeof(Header) + 16);  // LZ4_compressBound for each
 }
@@ -71,8 +71,8 @@ size_t BlockCodec::pack_piece(std::span<const std::byte> raw, size_t word, std::
   const FilterChoice choice = choose_filter(raw.data(), raw.size(), word);
   const std::byte* source = raw.data();
   size_t size = raw.size();
-  if (choice.rest <= most_rest(word)) {
-    if (filtered_.empty()) filtered_ = AlignedBuffer<std::byte>(kMostFiltered);
+  if (choice.rest <= max_rest(word)) {
+    if (filtered_.empty()) filtered_ = AlignedBuffer<std::byte>(kMaxFiltered);
     size = filter_words(choice.filter, source, size, filtered_.data());
     source = filtered_.data();
     header.filter = choice.filter.two ? 2 : 1;
@@ -107,7 +107,7 @@ bool BlockCodec::unpack_piece(std::span<const std::byte>& packed, size_t word, s
   packed = packed.subspan(header.packed);
   std::byte* target = raw.data();
   if (header.filter != 0 && header.compression == 1) {
-    if (filtered_.empty()) filtered_ = AlignedBuffer<std::byte>(kMostFiltered);
+    if (filtered_.empty()) filtered_ = AlignedBuffer<std::byte>(kMaxFiltered);
     target = filtered_.data();
   }
   if (header.compression == 1) {

@@ -23,9 +23,9 @@ class BlockCodec {
   explicit BlockCodec(int acceleration = 1);
 
   // The most that `bytes` may become.
-  static size_t most_packed(size_t bytes) noexcept;
+  static size_t max_packed(size_t bytes) noexcept;
 
-  // Returns the packed size; `out` has room for most_packed(). `word` is the size of the numbers in `raw`, a divisor of
+  // Returns the packed size; `out` has room for max_packed(). `word` is the size of the numbers in `raw`, a divisor of
   // its size: 1, 2, 4 or 8. Lossless for any bytes.
   size_t pack(std::span<const std::byte> raw, size_t word, std::byte* out);
 

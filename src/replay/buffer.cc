@@ -38,19 +38,19 @@ std::vector<StoredColumn> stored_columns(const Schema& schema, const Layout& lay
 }
 
 // Error when something else lies there, which the caller did not mean to lose.
-void expect_buffer(const Place& place) {
-  const std::filesystem::path path = place.path();
+void expect_buffer(const Storage& storage) {
+  const std::filesystem::path path = storage.path();
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::symlink_status(path, ignored);
   if (!std::filesystem::exists(status)) return;
-  if (place.kind == Place::Kind::kShared && std::filesystem::is_regular_file(status) &&
+  if (storage.kind == Storage::Kind::kShared && std::filesystem::is_regular_file(status) &&
       std::filesystem::file_size(path, ignored) == 0) {
     return;  // cut short to nothing: its name says what it was, and there is nothing to lose
   }
   std::string start(64, '\0');
   if (std::filesystem::is_regular_file(status)) std::ifstream(path, std::ios::binary).read(start.data(), 64);
   if (!starts_as_buffer(start)) {
-    throw Error("{}: cannot remove: expected a replay buffer, found something else", place.text());
+    throw Error("{}: cannot remove: expected a replay buffer, found something else", storage.text());
   }
 }
 
@@ -73,8 +73,8 @@ struct ReplayBuffer::Parts {
     }
   }
 
-  Counter* counter(CounterPlace place) const noexcept {
-    return reinterpret_cast<Counter*>(memory.data() + layout.counters) + static_cast<size_t>(place);
+  Counter* counter(CounterPlace storage) const noexcept {
+    return reinterpret_cast<Counter*>(memory.data() + layout.counters) + static_cast<size_t>(storage);
   }
 
   // One process alone needs no index among processes, but knows which rows its parent was writing when it forked.
@@ -83,7 +83,7 @@ struct ReplayBuffer::Parts {
       watch_forks();
       return nullptr;
     }
-    return &writers.emplace(memory.descriptor(), memory.place().path(), memory.place().text(), words);
+    return &writers.emplace(memory.descriptor(), memory.storage().path(), memory.storage().text(), words);
   }
 
   void store_row(std::span<const std::byte* const> from, size_t row, uint64_t slot) const noexcept {
@@ -106,7 +106,7 @@ struct ReplayBuffer::Parts {
   void raise_highest(uint64_t weight) const noexcept;
   // At most what weight_of() makes: shared memory may hold anything.
   uint64_t highest() const noexcept {
-    return std::min(counter(CounterPlace::kHighestWeight)->value.load(std::memory_order_relaxed),
+    return std::min(counter(CounterPlace::kMaxWeight)->value.load(std::memory_order_relaxed),
                     largest_weight(options.capacity));
   }
 
@@ -136,7 +136,7 @@ void ReplayBuffer::Parts::check_values(std::span<const std::byte* const> from, s
       if (can_encode(column, from[c] + row * columns[c].value_bytes, bad)) continue;
       const bool bits = column.encoding == Encoding::kBits;
       throw Error("[replay] add: column {}: row {}: expected {}, found {} at element {}", in_quotes(column.name), row,
-                  bits ? "zeros and ones" : fmt::format("at most {} values other than zero", column.most),
+                  bits ? "zeros and ones" : fmt::format("at most {} values other than zero", column.max_nonzero),
                   bits ? "another value" : "one more", bad);
     }
   }
@@ -152,7 +152,7 @@ void ReplayBuffer::Parts::check_priorities(std::span<const float> priorities, si
 }
 
 void ReplayBuffer::Parts::raise_highest(uint64_t weight) const noexcept {
-  std::atomic<uint64_t>& highest = counter(CounterPlace::kHighestWeight)->value;
+  std::atomic<uint64_t>& highest = counter(CounterPlace::kMaxWeight)->value;
   uint64_t found = highest.load(std::memory_order_relaxed);
   while (found < weight && !highest.compare_exchange_weak(found, weight, std::memory_order_relaxed)) {
   }
@@ -163,10 +163,10 @@ ReplayBuffer::ReplayBuffer(ReplayBuffer&& other) noexcept = default;
 ReplayBuffer& ReplayBuffer::operator=(ReplayBuffer&& other) noexcept = default;
 ReplayBuffer::~ReplayBuffer() = default;
 
-ReplayBuffer ReplayBuffer::create(Schema schema, const BufferOptions& options, const Place& place) {
+ReplayBuffer ReplayBuffer::create(Schema schema, const BufferOptions& options, const Storage& storage) {
   check_options(options);
   const std::string header = make_header(schema, options);
-  Memory memory = Memory::create(place, Layout(schema, options).total, options.prefault);
+  Memory memory = Memory::create(storage, Layout(schema, options).total, options.prefault);
   std::memcpy(memory.data(), header.data(), header.size());
   auto parts = std::make_unique<Parts>(std::move(memory), std::move(schema), options);
   if (options.prioritised) parts->raise_highest(parts->weight(1));
@@ -174,21 +174,21 @@ ReplayBuffer ReplayBuffer::create(Schema schema, const BufferOptions& options, c
   return ReplayBuffer(std::move(parts));
 }
 
-ReplayBuffer ReplayBuffer::attach(const Place& place, double patience) {
-  Memory memory = Memory::open(place, patience);
+ReplayBuffer ReplayBuffer::attach(const Storage& storage, double patience) {
+  Memory memory = Memory::open(storage, patience);
   Description found = read_header(memory);
   memory.map(found.options.prefault);
   auto parts = std::make_unique<Parts>(std::move(memory), std::move(found.schema), found.options);
-  if (place.kind == Place::Kind::kFile) parts->ring.catch_up();
+  if (storage.kind == Storage::Kind::kFile) parts->ring.catch_up();
   parts->memory.expect_intact();
   return ReplayBuffer(std::move(parts));
 }
 
 void ReplayBuffer::expect_intact() const { parts_->memory.expect_intact(); }
 
-bool ReplayBuffer::remove(const Place& place) {
-  expect_buffer(place);
-  return Memory::remove(place);
+bool ReplayBuffer::remove(const Storage& storage) {
+  expect_buffer(storage);
+  return Memory::remove(storage);
 }
 
 const Schema& ReplayBuffer::schema() const noexcept { return parts_->schema; }
@@ -236,10 +236,10 @@ uint64_t ReplayBuffer::add_unlimited(std::span<const std::byte* const> columns, 
 uint64_t ReplayBuffer::Parts::add_checked(std::span<const std::byte* const> from, size_t rows,
                                           std::span<const float> priorities) {
   // What is reserved is out of the window for those who sample, so a batch that is large for its ring goes in pieces.
-  const uint64_t most = std::max<uint64_t>(1, options.capacity / 8);
+  const uint64_t max = std::max<uint64_t>(1, options.capacity / 8);
   uint64_t id = 0, written = kNoRow;
   for (size_t row = 0; row < rows; ++row, ++id) {
-    if (row % most == 0) id = ring.reserve(std::min<uint64_t>(most, rows - row));
+    if (row % max == 0) id = ring.reserve(std::min<uint64_t>(max, rows - row));
     // Before the slot is ours: another thread may have changed it since the check, and a slot that is left by an Error
     // would be busy for ever.
     const uint64_t given = priorities.empty() ? 0 : weight(priorities[row]);

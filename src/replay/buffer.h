@@ -21,16 +21,16 @@ namespace quern::replay {
 class ReplayBuffer {
  public:
   // A new buffer. Error when something of that name exists, when the capacity is 0, or when there is not enough memory.
-  static ReplayBuffer create(Schema schema, const BufferOptions& options, const Place& place = {});
+  static ReplayBuffer create(Schema schema, const BufferOptions& options, const Storage& storage = {});
 
   // One that another process created, or that lies in a file; schema and options are those it was made with. Waits up
   // to `patience` seconds for it to appear; it appears complete. Error: no such thing, another version, not a buffer,
   // damaged, of another user or writable by others (see Memory).
-  static ReplayBuffer attach(const Place& place, double patience = 0);
+  static ReplayBuffer attach(const Storage& storage, double patience = 0);
 
   // Removes the name (the memory lives on while somebody has it mapped). False if there was none. Error for a file that
   // is not a replay buffer; one of another version, or a damaged one, is removed.
-  static bool remove(const Place& place);
+  static bool remove(const Storage& storage);
 
   ReplayBuffer(ReplayBuffer&& other) noexcept;
   ReplayBuffer& operator=(ReplayBuffer&& other) noexcept;

@@ -16,7 +16,7 @@ constexpr uint16_t kOrderLayer = 1;
 // Writers that wrap the ring while we draw make misses; following the window now and then makes hits again. A million
 // misses in a row have other reasons: hardly a row in the window is whole, or all are overwritten while being copied.
 constexpr uint64_t kLookEvery = 256;
-constexpr uint64_t kMostTries = uint64_t{1} << 20;
+constexpr uint64_t kMaxTries = uint64_t{1} << 20;
 
 static_assert(Permutation::kRounds <= 8);  // the room between two calls in `sequence`
 
@@ -82,7 +82,7 @@ void Drawer::look() {
     end_ = newest_ = window.end;
     while (newest_ > begin_ && !buffer_.ring().holds(newest_ - 1)) --newest_;
     if (newest_ > begin_) return;
-    if (buffer_.total_added() == 0 || seen >= kMostTries) break;
+    if (buffer_.total_added() == 0 || seen >= kMaxTries) break;
     std::this_thread::yield();
   }
   throw Error("[replay] sample: expected at least one row in the buffer, found none");
@@ -108,7 +108,7 @@ Drawn Drawer::next() {
 
 Drawn Drawer::again(uint64_t tries) {
   if (tries % kLookEvery == 0) look();
-  if (tries < kMostTries) return next();
+  if (tries < kMaxTries) return next();
   throw Error("[replay] sample: expected a row that can be read, found none in {} draws from a window of {}", tries,
               size());
 }

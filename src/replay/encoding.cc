@@ -44,19 +44,19 @@ HWY_INLINE bool OnlyBits(const std::byte* values, size_t n, T one, size_t& bad) 
 }
 
 template <typename T>
-HWY_INLINE bool FewEnough(const std::byte* values, size_t n, size_t most, size_t& bad) {
+HWY_INLINE bool FewEnough(const std::byte* values, size_t n, size_t max, size_t& bad) {
   size_t count = 0;
   ForGroups<T>(values, n, [&](size_t first, const std::byte* p, size_t) HWY_ATTR {
     uint64_t mask = WhereNot<T>(p, 0);
     const auto here = static_cast<size_t>(std::popcount(mask));
-    if (count + here > most) {
-      for (size_t before = count; before < most; ++before) mask &= mask - 1;
+    if (count + here > max) {
+      for (size_t before = count; before < max; ++before) mask &= mask - 1;
       bad = first + static_cast<size_t>(std::countr_zero(mask));
     }
     count += here;
-    return count <= most;
+    return count <= max;
   });
-  return count <= most;
+  return count <= max;
 }
 
 // The stored side may be read or written by others at the same moment, so it is only touched by the copies of
@@ -109,15 +109,15 @@ void ClearRow(std::byte* from, const std::byte* end) {
 
 // Where the values of a sparse row start.
 template <typename T, typename Index>
-constexpr size_t ValuesOffset(size_t most) {
-  return (sizeof(uint32_t) + most * sizeof(Index) + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+constexpr size_t ValuesOffset(size_t max) {
+  return (sizeof(uint32_t) + max * sizeof(Index) + sizeof(T) - 1) / sizeof(T) * sizeof(T);
 }
 
 // The few that are not zero are visited one by one: with one in a hundred, a look at 64 finds less than one.
 template <typename T, typename Index>
-HWY_INLINE void PackSparse(const std::byte* values, size_t n, size_t most, std::byte* stored) {
+HWY_INLINE void PackSparse(const std::byte* values, size_t n, size_t max, std::byte* stored) {
   std::byte* const indices = stored + sizeof(uint32_t);
-  std::byte* const kept = stored + ValuesOffset<T, Index>(most);
+  std::byte* const kept = stored + ValuesOffset<T, Index>(max);
   size_t count = 0;
   ForGroups<T>(values, n, [&](size_t first, const std::byte* p, size_t) HWY_ATTR {
     Index index[kGroup];
@@ -128,26 +128,26 @@ HWY_INLINE void PackSparse(const std::byte* values, size_t n, size_t most, std::
       index[here] = static_cast<Index>(first + i);
       std::memcpy(&value[here], p + i * sizeof(T), sizeof(T));
     }
-    here = std::min(here, most - count);
+    here = std::min(here, max - count);
     if (here == 0) return true;
     copy_to_row(indices + count * sizeof(Index), reinterpret_cast<const std::byte*>(index), here * sizeof(Index));
     copy_to_row(kept + count * sizeof(T), reinterpret_cast<const std::byte*>(value), here * sizeof(T));
     count += here;
     return true;
   });
-  const auto saved_count = static_cast<uint32_t>(count);  // a schema allows `most` of 2^32 - 1
+  const auto saved_count = static_cast<uint32_t>(count);  // a schema allows `max_nonzero` of 2^32 - 1
   copy_to_row(stored, reinterpret_cast<const std::byte*>(&saved_count), sizeof saved_count);
   ClearRow(indices + count * sizeof(Index), kept);
-  ClearRow(kept + count * sizeof(T), kept + most * sizeof(T));
+  ClearRow(kept + count * sizeof(T), kept + max * sizeof(T));
 }
 
 template <typename T, typename Index>
-HWY_INLINE void UnpackSparse(const std::byte* stored, size_t n, size_t most, std::byte* values) {
+HWY_INLINE void UnpackSparse(const std::byte* stored, size_t n, size_t max, std::byte* values) {
   const std::byte* const indices = stored + sizeof(uint32_t);
-  const std::byte* const kept = stored + ValuesOffset<T, Index>(most);
+  const std::byte* const kept = stored + ValuesOffset<T, Index>(max);
   uint32_t said = 0;
   copy_from_row(reinterpret_cast<std::byte*>(&said), stored, sizeof said);
-  const size_t count = std::min<size_t>(said, most);
+  const size_t count = std::min<size_t>(said, max);
   std::memset(values, 0, n * sizeof(T));
   for (size_t done = 0; done < count; done += kGroup) {
     const size_t here = std::min(kGroup, count - done);
@@ -170,8 +170,9 @@ bool CanBits(const Column& column, const std::byte* values, size_t& bad) {
 }
 
 bool CanSparse(const Column& column, const std::byte* values, size_t& bad) {
-  return WithWord(size_of(column.dtype),
-                  [&](auto w) HWY_ATTR { return FewEnough<decltype(w)>(values, column.elements(), column.most, bad); });
+  return WithWord(size_of(column.dtype), [&](auto w) HWY_ATTR {
+    return FewEnough<decltype(w)>(values, column.elements(), column.max_nonzero, bad);
+  });
 }
 
 void EncodeBits(const Column& column, const std::byte* values, std::byte* stored) {
@@ -187,16 +188,16 @@ void DecodeBits(const Column& column, const std::byte* stored, std::byte* values
 void EncodeSparse(const Column& column, const std::byte* values, std::byte* stored) {
   const size_t n = column.elements();
   WithWord(size_of(column.dtype), [&](auto w) HWY_ATTR {
-    if (n <= kShortIndices) return PackSparse<decltype(w), uint16_t>(values, n, column.most, stored);
-    PackSparse<decltype(w), uint32_t>(values, n, column.most, stored);
+    if (n <= kShortIndices) return PackSparse<decltype(w), uint16_t>(values, n, column.max_nonzero, stored);
+    PackSparse<decltype(w), uint32_t>(values, n, column.max_nonzero, stored);
   });
 }
 
 void DecodeSparse(const Column& column, const std::byte* stored, std::byte* values) {
   const size_t n = column.elements();
   WithWord(size_of(column.dtype), [&](auto w) HWY_ATTR {
-    if (n <= kShortIndices) return UnpackSparse<decltype(w), uint16_t>(stored, n, column.most, values);
-    UnpackSparse<decltype(w), uint32_t>(stored, n, column.most, values);
+    if (n <= kShortIndices) return UnpackSparse<decltype(w), uint16_t>(stored, n, column.max_nonzero, values);
+    UnpackSparse<decltype(w), uint32_t>(stored, n, column.max_nonzero, values);
   });
 }
 

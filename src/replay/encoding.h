@@ -9,9 +9,9 @@
 namespace quern::replay {
 
 // kBits: bit e % 8 of byte e / 8 is element e. kSparse: uint32 count, then `count` indices (uint16 where elements() <=
-// 65536, else uint32) in rising order in room for `most`, then, at the next multiple of the dtype's size, the values.
-// Bytes beyond what a row uses are zero, so that equal rows are equal bytes. Values are compared and kept by their
-// bits: -0.0 is not zero, so kSparse keeps it and kBits refuses it, and NaN keeps its payload. Nothing has to be
+// 65536, else uint32) in rising order in room for `max_nonzero`, then, at the next multiple of the dtype's size, the
+// values. Bytes beyond what a row uses are zero, so that equal rows are equal bytes. Values are compared and kept by
+// their bits: -0.0 is not zero, so kSparse keeps it and kBits refuses it, and NaN keeps its payload. Nothing has to be
 // aligned.
 
 // Whether these values can be stored; if not, `bad` is the first element that cannot (kBits: not 0 or 1; kSparse: the

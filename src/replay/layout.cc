@@ -50,24 +50,24 @@ std::string_view as_text(const Header& header) { return {reinterpret_cast<const 
 uint32_t checksum_of(std::string_view bytes) { return crc32c(bytes.substr(kChecked)); }
 
 [[noreturn]] void wrong(const Memory& memory, std::string_view what, uint64_t expected, uint64_t found) {
-  throw Error("{}: damaged: {}: expected {}, found {}", memory.place().text(), what, expected, found);
+  throw Error("{}: damaged: {}: expected {}, found {}", memory.storage().text(), what, expected, found);
 }
 
 Header fixed_part(const Memory& memory, std::string_view bytes) {
   Header header;
   if (bytes.size() >= sizeof(header)) std::memcpy(&header, bytes.data(), sizeof(header));
   if (bytes.size() < sizeof(header) || header.magic != kMagic) {
-    throw Error("{}: expected a replay buffer, found something else", memory.place().text());
+    throw Error("{}: expected a replay buffer, found something else", memory.storage().text());
   }
   if (header.version != kLayoutVersion) {
     throw Error("{}: expected layout version {}, found {}; make it anew with this version of Quern, or remove it",
-                memory.place().text(), kLayoutVersion, header.version);
+                memory.storage().text(), kLayoutVersion, header.version);
   }
   if (header.total_bytes != memory.file_bytes()) {
     wrong(memory, "bytes", header.total_bytes, memory.file_bytes());
   }
-  if (header.schema_bytes > kLongestSchemaText) {
-    wrong(memory, "bytes of schema, at most", kLongestSchemaText, header.schema_bytes);
+  if (header.schema_bytes > kMaxSchemaText) {
+    wrong(memory, "bytes of schema, at most", kMaxSchemaText, header.schema_bytes);
   }
   if (header.prioritised > 1) wrong(memory, "prioritised, at most", 1, header.prioritised);
   if (header.prefault > 1) wrong(memory, "prefault, at most", 1, header.prefault);
@@ -91,7 +91,7 @@ Description description_of(const Memory& memory, const Header& header, std::stri
     static_cast<void>(Layout(found.schema, found.options));
     return found;
   } catch (const Error& error) {
-    throw Error("{}: damaged: {}", memory.place().text(), error.what());
+    throw Error("{}: damaged: {}", memory.storage().text(), error.what());
   }
 }
 
@@ -121,8 +121,8 @@ Layout::Layout(const Schema& schema, const BufferOptions& options) {
 }
 
 void check_options(const BufferOptions& options) {
-  if (options.capacity == 0 || options.capacity > kMostRows) {
-    throw Error("[replay] capacity: expected 1 to {} rows, found {}", kMostRows, options.capacity);
+  if (options.capacity == 0 || options.capacity > kMaxRows) {
+    throw Error("[replay] capacity: expected 1 to {} rows, found {}", kMaxRows, options.capacity);
   }
   if (!(options.alpha >= 0) || !std::isfinite(options.alpha)) {
     throw Error("[replay] alpha: expected a number from 0, found {}", options.alpha);

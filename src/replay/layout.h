@@ -25,9 +25,9 @@ namespace quern::replay {
 // Every part starts at a cache line. Numbers are as the machine has them: one with another byte order finds no magic.
 inline constexpr uint32_t kLayoutVersion = 1;
 inline constexpr uint64_t kHeaderBytes = 4096;
-inline constexpr uint64_t kMostRows = uint64_t{1} << 40;
+inline constexpr uint64_t kMaxRows = uint64_t{1} << 40;
 
-enum class CounterPlace : size_t { kReserved, kPublished, kInserts, kSamples, kHighestWeight };
+enum class CounterPlace : size_t { kReserved, kPublished, kInserts, kSamples, kMaxWeight };
 inline constexpr size_t kCounters = 5;
 
 // Whether a file that starts with these bytes was made as a buffer, of whatever version.

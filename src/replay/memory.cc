@@ -34,7 +34,7 @@ namespace quern::replay {
 namespace {
 
 constexpr const char* kSharedFolder = "/dev/shm";  // where shm_open() of the C library puts them too
-constexpr size_t kLongestSharedName = 200;
+constexpr size_t kMaxSharedName = 200;
 
 std::string reason(int code) { return std::generic_category().message(code); }
 
@@ -48,15 +48,15 @@ std::optional<uint64_t> number_in(const char* path) {
 // What the control group of a container leaves, which counts the file cache of the group as used, although it would
 // give it up: so that is added again.
 uint64_t available_in_group() {
-  const auto most = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
-  if (!most || !used) return std::numeric_limits<uint64_t>::max();
+  const auto max = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
+  if (!max || !used) return std::numeric_limits<uint64_t>::max();
   uint64_t cached = 0;
   std::ifstream file("/sys/fs/cgroup/memory.stat");
   for (std::string name, value; file >> name >> value;) {
     if (name == "active_file" || name == "inactive_file") cached += std::strtoull(value.c_str(), nullptr, 10);
   }
   const uint64_t taken = *used - std::min(*used, cached);
-  return *most - std::min(*most, taken);
+  return *max - std::min(*max, taken);
 }
 
 // Bytes that the system could give without swapping; the largest number where it does not tell.
@@ -69,45 +69,45 @@ uint64_t available_in_system() {
   return std::numeric_limits<uint64_t>::max();
 }
 
-[[noreturn]] void no_room(const Place& place, uint64_t bytes, const std::string& why) {
-  throw Error("{}: cannot get {}: {}", place.text(), rounded_bytes(bytes), why);
+[[noreturn]] void no_room(const Storage& storage, uint64_t bytes, const std::string& why) {
+  throw Error("{}: cannot get {}: {}", storage.text(), rounded_bytes(bytes), why);
 }
 
 // Memory that is promised and not there kills the process that touches it, so this is asked before.
-void expect_available(const Place& place, uint64_t bytes) {
+void expect_available(const Storage& storage, uint64_t bytes) {
   const uint64_t available = std::min(available_in_system(), available_in_group());
-  if (bytes > available) no_room(place, bytes, fmt::format("{} are available", rounded_bytes(available)));
+  if (bytes > available) no_room(storage, bytes, fmt::format("{} are available", rounded_bytes(available)));
 }
 
-std::string folder_of(const Place& place) {
-  if (place.kind == Place::Kind::kShared) return kSharedFolder;
-  const std::filesystem::path path = place.name;
+std::string folder_of(const Storage& storage) {
+  if (storage.kind == Storage::Kind::kShared) return kSharedFolder;
+  const std::filesystem::path path = storage.name;
   return path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
 // A file can be read by others as the user's umask says. Nobody else may write either: see expect_ours().
-mode_t mode_of(const Place& place) { return place.kind == Place::Kind::kShared ? 0600 : 0644; }
+mode_t mode_of(const Storage& storage) { return storage.kind == Storage::Kind::kShared ? 0600 : 0644; }
 
 // Whoever can write to the memory can make us read anything, and cut it off below us.
-void expect_ours(const Place& place, const struct stat& status) {
-  if (!S_ISREG(status.st_mode)) throw Error("{}: expected a regular file, found something else", place.text());
+void expect_ours(const Storage& storage, const struct stat& status) {
+  if (!S_ISREG(status.st_mode)) throw Error("{}: expected a regular file, found something else", storage.text());
   if (status.st_uid != geteuid()) {
-    throw Error("{}: expected a file of user {}, who attaches, found one of user {}; attach as that user", place.text(),
-                geteuid(), status.st_uid);
+    throw Error("{}: expected a file of user {}, who attaches, found one of user {}; attach as that user",
+                storage.text(), geteuid(), status.st_uid);
   }
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    throw Error("{}: expected a file that only its owner can write, found mode {:o}; run chmod go-w {}", place.text(),
-                status.st_mode & 07777, place.path());
+    throw Error("{}: expected a file that only its owner can write, found mode {:o}; run chmod go-w {}", storage.text(),
+                status.st_mode & 07777, storage.path());
   }
 }
 
-[[noreturn]] void taken(const Place& place) {
-  throw Error("{}: expected a new name, found one that exists; attach to it or remove it", place.text());
+[[noreturn]] void taken(const Storage& storage) {
+  throw Error("{}: expected a new name, found one that exists; attach to it or remove it", storage.text());
 }
 
 }  // namespace
 
-std::string Place::text() const {
+std::string Storage::text() const {
   switch (kind) {
     case Kind::kShared:
       return "[replay] shared memory " + in_quotes(name);
@@ -118,29 +118,29 @@ std::string Place::text() const {
   }
 }
 
-std::string Place::path() const {
+std::string Storage::path() const {
   if (kind == Kind::kPrivate) throw Error("[replay] expected a name or a file, found private memory");
   if (name.empty()) throw Error("{}: expected a name, found none", text());
   if (name.find('\0') != std::string::npos) throw Error("{}: expected a name without a zero byte, found one", text());
   if (kind == Kind::kFile) return name;
-  if (name.size() > kLongestSharedName || name.find('/') != std::string::npos) {
-    throw Error("{}: expected a name of at most {} bytes without '/'", text(), kLongestSharedName);
+  if (name.size() > kMaxSharedName || name.find('/') != std::string::npos) {
+    throw Error("{}: expected a name of at most {} bytes without '/'", text(), kMaxSharedName);
   }
   return fmt::format("{}/quern-{}", kSharedFolder, name);
 }
 
-Memory Memory::create(const Place& place, uint64_t bytes, bool prefault) {
-  Memory memory(place);
-  if (place.kind == Place::Kind::kPrivate) {
-    if (prefault) expect_available(place, bytes);
+Memory Memory::create(const Storage& storage, uint64_t bytes, bool prefault) {
+  Memory memory(storage);
+  if (storage.kind == Storage::Kind::kPrivate) {
+    if (prefault) expect_available(storage, bytes);
     memory.map_private(bytes);
   } else {
-    if (access(place.path().c_str(), F_OK) == 0) taken(place);
-    if (place.kind == Place::Kind::kShared) expect_available(place, bytes);
+    if (access(storage.path().c_str(), F_OK) == 0) taken(storage);
+    if (storage.kind == Storage::Kind::kShared) expect_available(storage, bytes);
     memory.open_unnamed();
     // Not ftruncate(): a hole that finds no room when it is written kills the writer with SIGBUS.
     const int code = posix_fallocate(memory.descriptor_, 0, static_cast<off_t>(bytes));
-    if (code != 0) no_room(place, bytes, reason(code));
+    if (code != 0) no_room(storage, bytes, reason(code));
     memory.file_bytes_ = bytes;
     memory.map_file();
   }
@@ -149,34 +149,35 @@ Memory Memory::create(const Place& place, uint64_t bytes, bool prefault) {
 }
 
 void Memory::publish() {
-  if (place_.kind == Place::Kind::kPrivate) return;
+  if (storage_.kind == Storage::Kind::kPrivate) return;
   const std::string from = temporary_.empty() ? fmt::format("/proc/self/fd/{}", descriptor_) : temporary_;
-  const std::string to = place_.path();
+  const std::string to = storage_.path();
   if (linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) != 0) {
-    if (errno == EEXIST) taken(place_);
-    throw Error("{}: cannot give it this name: {}", place_.text(), reason(errno));
+    if (errno == EEXIST) taken(storage_);
+    throw Error("{}: cannot give it this name: {}", storage_.text(), reason(errno));
   }
   if (temporary_.empty()) return;
   unlink(std::exchange(temporary_, {}).c_str());
   flock(descriptor_, LOCK_UN);
 }
 
-Memory Memory::open(const Place& place, double patience) {
-  Memory memory(place);
-  const std::string path = place.path();
+Memory Memory::open(const Storage& storage, double patience) {
+  Memory memory(storage);
+  const std::string path = storage.path();
   const double deadline = seconds_now() + patience;
   while (true) {
     memory.descriptor_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (memory.descriptor_ >= 0) break;
     if (errno == ELOOP) {
-      throw Error("{}: expected a regular file, found a symbolic link; give the path of the file itself", place.text());
+      throw Error("{}: expected a regular file, found a symbolic link; give the path of the file itself",
+                  storage.text());
     }
-    if (errno != ENOENT || seconds_now() >= deadline) throw Error("{}: cannot open: {}", place.text(), reason(errno));
+    if (errno != ENOENT || seconds_now() >= deadline) throw Error("{}: cannot open: {}", storage.text(), reason(errno));
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   struct stat status = {};
-  if (fstat(memory.descriptor_, &status) != 0) throw Error("{}: cannot read: {}", place.text(), reason(errno));
-  expect_ours(place, status);
+  if (fstat(memory.descriptor_, &status) != 0) throw Error("{}: cannot read: {}", storage.text(), reason(errno));
+  expect_ours(storage, status);
   memory.file_bytes_ = static_cast<uint64_t>(status.st_size);
   return memory;
 }
@@ -187,7 +188,7 @@ std::string Memory::head(uint64_t offset, uint64_t bytes) const {
   while (done < bytes) {
     const ssize_t got = pread(descriptor_, text.data() + done, bytes - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error("{}: cannot read: {}", place_.text(), reason(errno));
+    if (got < 0) throw Error("{}: cannot read: {}", storage_.text(), reason(errno));
     if (got == 0) break;
     done += static_cast<uint64_t>(got);
   }
@@ -200,14 +201,14 @@ void Memory::map(bool prefault) {
   if (prefault) this->prefault();
 }
 
-bool Memory::remove(const Place& place) {
-  if (unlink(place.path().c_str()) == 0) return true;
+bool Memory::remove(const Storage& storage) {
+  if (unlink(storage.path().c_str()) == 0) return true;
   if (errno == ENOENT) return false;
-  throw Error("{}: cannot remove: {}", place.text(), reason(errno));
+  throw Error("{}: cannot remove: {}", storage.text(), reason(errno));
 }
 
 Memory::Memory(Memory&& other) noexcept
-    : place_(std::move(other.place_)),
+    : storage_(std::move(other.storage_)),
       temporary_(std::exchange(other.temporary_, {})),
       descriptor_(std::exchange(other.descriptor_, -1)),
       file_bytes_(other.file_bytes_),
@@ -237,7 +238,7 @@ void Memory::map_private(uint64_t bytes) {
   try {
     private_ = AlignedBuffer<std::byte>(bytes, Fill::kZero);
   } catch (const Error&) {
-    no_room(place_, bytes, reason(ENOMEM));
+    no_room(storage_, bytes, reason(ENOMEM));
   }
   data_ = private_.data();
   mapped_ = bytes;
@@ -245,32 +246,32 @@ void Memory::map_private(uint64_t bytes) {
 
 // A file without a name cannot outlive us by accident. Some file systems know only files with one.
 void Memory::open_unnamed() {
-  const std::string folder = folder_of(place_);
-  descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode_of(place_));
+  const std::string folder = folder_of(storage_);
+  descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode_of(storage_));
   if (descriptor_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) open_temporary();
-  if (descriptor_ < 0) throw Error("{}: cannot create a file in {}: {}", place_.text(), folder, reason(errno));
+  if (descriptor_ < 0) throw Error("{}: cannot create a file in {}: {}", storage_.text(), folder, reason(errno));
 }
 
 // Locked until publish(), so that the next who creates a buffer of this name can tell what a killed process left. A
 // file that is taken for a leftover before it is locked is created again.
 void Memory::open_temporary() {
-  const std::string path = place_.path();
+  const std::string path = storage_.path();
   remove_leftovers_of(path);
   do {
     if (descriptor_ >= 0) ::close(descriptor_);
     temporary_ = temporary_beside(path);
-    descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode_of(place_));
+    descriptor_ = ::open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode_of(storage_));
   } while (descriptor_ >= 0 && !lock_new_file(descriptor_, temporary_));
   if (descriptor_ < 0) temporary_.clear();
 }
 
 void Memory::map_file() {
   void* found = mmap(nullptr, file_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
-  if (found == MAP_FAILED) no_room(place_, file_bytes_, reason(errno));
+  if (found == MAP_FAILED) no_room(storage_, file_bytes_, reason(errno));
   data_ = static_cast<std::byte*>(found);
   mapped_ = file_bytes_;
   struct stat status = {};
-  if (fstat(descriptor_, &status) != 0) throw Error("{}: cannot read: {}", place_.text(), reason(errno));
+  if (fstat(descriptor_, &status) != 0) throw Error("{}: cannot read: {}", storage_.text(), reason(errno));
   device_ = status.st_dev;
   inode_ = status.st_ino;
   guard_ = MappingGuard(data_, mapped_);
@@ -278,13 +279,13 @@ void Memory::map_file() {
 
 void Memory::lost() const {
   throw Error("{}: somebody has cut it short while it was in use, or its disk has failed; remove it and make it anew",
-              place_.text());
+              storage_.text());
 }
 
 // The system zeroes a page when it is first touched, which is most of the cost, and does so on the core that touches.
 // Not for a file: every page of it would count as changed and be written to disk.
 void Memory::prefault() const {
-  if (place_.kind == Place::Kind::kFile) return;
+  if (storage_.kind == Storage::Kind::kFile) return;
   const size_t threads = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8);
   const uint64_t share = (mapped_ / threads + kHugePage) / kHugePage * kHugePage;
   const auto touch = [&](size_t thread) {

@@ -14,14 +14,14 @@
 namespace quern::replay {
 
 // Where the rows lie.
-struct Place {
+struct Storage {
   enum class Kind { kPrivate, kShared, kFile };
   Kind kind = Kind::kPrivate;
   std::string name;  // kShared: like "actors"; kFile: a path
 
-  static Place in_private() { return {}; }
-  static Place in_shared(std::string name) { return {Kind::kShared, std::move(name)}; }
-  static Place in_file(std::string path) { return {Kind::kFile, std::move(path)}; }
+  static Storage in_private() { return {}; }
+  static Storage in_shared(std::string name) { return {Kind::kShared, std::move(name)}; }
+  static Storage in_file(std::string path) { return {Kind::kFile, std::move(path)}; }
 
   // For messages: "[replay] private memory", "[replay] shared memory 'actors'", "[replay] file 'a/b'".
   std::string text() const;
@@ -44,14 +44,14 @@ class Memory {
   // Error when there is not enough, or when the name is taken. Files can be read by others as the umask says, and never
   // be written by them. Where the file system knows no files without a name, the file has a temporary one beside it
   // until publish(), and what killed processes left there is removed first.
-  static Memory create(const Place& place, uint64_t bytes, bool prefault);
+  static Memory create(const Storage& storage, uint64_t bytes, bool prefault);
 
   // Gives it its name. Error when somebody else has taken it meanwhile. Nothing to do for private memory.
   void publish();
 
   // What somebody published, without a mapping yet: the caller looks at head() first. Waits up to `patience` seconds
   // for it to appear. Error when it is not ours alone to write, as above.
-  static Memory open(const Place& place, double patience);
+  static Memory open(const Storage& storage, double patience);
   uint64_t file_bytes() const noexcept { return file_bytes_; }
   std::string head(uint64_t offset, uint64_t bytes) const;  // fewer where the file ends
   void map(bool prefault);
@@ -64,7 +64,7 @@ class Memory {
   const MappingGuard& guard() const noexcept { return guard_; }
 
   // Removes the name; the memory lives on while somebody has it mapped. False if there was none.
-  static bool remove(const Place& place);
+  static bool remove(const Storage& storage);
 
   Memory(Memory&& other) noexcept;
   Memory& operator=(Memory&& other) = delete;
@@ -72,10 +72,10 @@ class Memory {
 
   std::byte* data() const noexcept { return data_; }
   int descriptor() const noexcept { return descriptor_; }  // -1 for private memory
-  const Place& place() const noexcept { return place_; }
+  const Storage& storage() const noexcept { return storage_; }
 
  private:
-  explicit Memory(Place place) : place_(std::move(place)) {}
+  explicit Memory(Storage storage) : storage_(std::move(storage)) {}
   void map_private(uint64_t bytes);
   void open_unnamed();
   void open_temporary();
@@ -84,7 +84,7 @@ class Memory {
   void prefault() const;
   void close_descriptor() noexcept;
 
-  Place place_;
+  Storage storage_;
   std::string temporary_;  // the name it has until publish() where the file system knows no files without one
   int descriptor_ = -1;
   uint64_t file_bytes_ = 0;

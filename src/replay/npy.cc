@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 12> kDescriptions = {"|b1", "|i1", "|u1",
 // The literal of a dictionary that numpy writes: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
 class Literal {
  public:
-  Literal(std::string_view text, std::string_view place) : rest_(text), place_(place) {}
+  Literal(std::string_view text, std::string_view where) : rest_(text), where_(where) {}
 
   NpyHeader parse() {
     NpyHeader header;
@@ -54,7 +54,7 @@ class Literal {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& what) const { throw Error("{}: {}", place_, what); }
+  [[noreturn]] void fail(const std::string& what) const { throw Error("{}: {}", where_, what); }
 
   void skip_spaces() {
     while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n')) rest_.remove_prefix(1);
@@ -101,14 +101,14 @@ class Literal {
   }
 
   std::vector<size_t> shape() {
-    constexpr size_t kMost = 64;
+    constexpr size_t kMax = 64;
     std::vector<size_t> extents;
     expect('(');
     while (!take(')')) {
       skip_spaces();
       uint64_t extent = 0;
       const auto [end, code] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
-      if (code != std::errc() || extents.size() == kMost) fail("expected a shape of whole numbers");
+      if (code != std::errc() || extents.size() == kMax) fail("expected a shape of whole numbers");
       rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
       extents.push_back(extent);
       if (!take(',') && !ahead(')')) fail("expected a comma in the shape");
@@ -117,7 +117,7 @@ class Literal {
   }
 
   std::string_view rest_;
-  std::string_view place_;
+  std::string_view where_;
   bool fortran_ = false;
 };
 
@@ -141,19 +141,20 @@ std::string npy_header(const NpyHeader& header) {
   return start + text;
 }
 
-NpyHeader read_npy_header(const std::function<void(std::span<std::byte>)>& read, std::string_view place) {
-  constexpr uint32_t kLongest = 65536;
+NpyHeader read_npy_header(const std::function<void(std::span<std::byte>)>& read, std::string_view where) {
+  constexpr uint32_t kMaxLength = 65536;
   std::array<char, 8> start{};
   read(std::as_writable_bytes(std::span(start)));
-  if (std::string_view(start.data(), kMagic.size()) != kMagic) throw Error("{}: expected an array of numpy", place);
+  if (std::string_view(start.data(), kMagic.size()) != kMagic) throw Error("{}: expected an array of numpy", where);
   const int version = start[6];
-  if (version < 1 || version > 3) throw Error("{}: expected a .npy of version 1 to 3, found {}", place, version);
+  if (version < 1 || version > 3) throw Error("{}: expected a .npy of version 1 to 3, found {}", where, version);
   uint32_t length = 0;
   read(std::as_writable_bytes(std::span(&length, 1)).first(version == 1 ? 2 : 4));
-  if (length > kLongest) throw Error("{}: expected a header of at most {} bytes, found {}", place, kLongest, length);
+  if (length > kMaxLength)
+    throw Error("{}: expected a header of at most {} bytes, found {}", where, kMaxLength, length);
   std::string text(length, '\0');
   read(std::as_writable_bytes(std::span(text)));
-  return Literal(text, place).parse();
+  return Literal(text, where).parse();
 }
 
 }  // namespace quern::replay

@@ -24,8 +24,8 @@ class ArraySource {
     row_bytes_ = size_of(header_.dtype);
     for (const size_t extent : header_.shape) row_bytes_ *= extent;
     header_.shape.insert(header_.shape.begin(), reader.info().rows);
-    stored_ = AlignedBuffer<std::byte>(checked_bytes(reader.most_rows(), parts_[part].row_bytes));
-    piece_rows_ = std::clamp<size_t>(kPieceBytes / row_bytes_, 1, reader.most_rows());
+    stored_ = AlignedBuffer<std::byte>(checked_bytes(reader.max_rows(), parts_[part].row_bytes));
+    piece_rows_ = std::clamp<size_t>(kPieceBytes / row_bytes_, 1, reader.max_rows());
     values_ = AlignedBuffer<std::byte>(checked_bytes(piece_rows_, row_bytes_));
   }
   virtual ~ArraySource() = default;

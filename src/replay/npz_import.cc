@@ -46,17 +46,17 @@ class Importer {
       priorities_.emplace(open(std::string(kPrioritiesArray)));
       check_priorities(*priorities_);
     }
-    most_rows_ = std::max<size_t>(1, (size_t{1} << 20) / buffer.schema().value_bytes());
-    for (Array& array : arrays_) array.values = AlignedBuffer<std::byte>(checked_bytes(most_rows_, array.row_bytes));
-    if (priorities_) priorities_->values = AlignedBuffer<std::byte>(most_rows_ * priorities_->row_bytes);
-    floats_.resize(most_rows_);
+    max_rows_ = std::max<size_t>(1, (size_t{1} << 20) / buffer.schema().value_bytes());
+    for (Array& array : arrays_) array.values = AlignedBuffer<std::byte>(checked_bytes(max_rows_, array.row_bytes));
+    if (priorities_) priorities_->values = AlignedBuffer<std::byte>(max_rows_ * priorities_->row_bytes);
+    floats_.resize(max_rows_);
   }
 
   uint64_t rows() const { return rows_; }
 
   // The next rows to the arrays: how many.
-  size_t next(uint64_t most) {
-    const size_t rows = std::min({most_rows_, rows_ - done_, most});
+  size_t next(uint64_t max) {
+    const size_t rows = std::min({max_rows_, rows_ - done_, max});
     for (Array& array : arrays_) array.stream.read(array.values.span().first(rows * array.row_bytes));
     if (priorities_) read_priorities(rows);
     done_ += rows;
@@ -73,7 +73,7 @@ class Importer {
         fail(column.name, fmt::format("row {}: expected {}, found something else at element {}", done_ - rows + row,
                                       column.encoding == Encoding::kBits
                                           ? "zeros and ones"
-                                          : fmt::format("at most {} values other than zero", column.most),
+                                          : fmt::format("at most {} values other than zero", column.max_nonzero),
                                       bad));
       }
     }
@@ -97,7 +97,7 @@ class Importer {
   static std::string entry_name(std::string_view array) { return std::string(array) + ".npy"; }
 
   [[noreturn]] void fail(std::string_view array, const std::string& what) const {
-    throw Error("{}: array '{}': {}", archive_.place(), array, what);
+    throw Error("{}: array '{}': {}", archive_.where(), array, what);
   }
 
   // Left out in silence, an array would be missed later; of two with one name either may be meant.
@@ -114,7 +114,7 @@ class Importer {
         names.push_back(column.name);
       }
       if (known) continue;
-      throw Error("{}: expected the arrays {}, found '{}'", archive_.place(), fmt::join(names, ", "), entry.name);
+      throw Error("{}: expected the arrays {}, found '{}'", archive_.where(), fmt::join(names, ", "), entry.name);
     }
   }
 
@@ -123,7 +123,7 @@ class Importer {
     if (entry == nullptr) fail(name, "expected in the file, found none");
     Array array{ZipStream(archive_, *entry), {}, 0, {}};
     array.header = read_npy_header([&](std::span<std::byte> out) { array.stream.read(out); },
-                                   fmt::format("{}: array '{}'", archive_.place(), name));
+                                   fmt::format("{}: array '{}'", archive_.where(), name));
     if (array.header.shape.empty()) fail(name, "expected rows, found a single number");
     return array;
   }
@@ -187,7 +187,7 @@ class Importer {
   std::vector<Array> arrays_;  // of the columns
   std::optional<Array> priorities_;
   std::vector<float> floats_;
-  size_t most_rows_ = 0;
+  size_t max_rows_ = 0;
   uint64_t rows_ = 0;
   uint64_t done_ = 0;
 };

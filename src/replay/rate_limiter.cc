@@ -12,7 +12,7 @@ namespace quern::replay {
 namespace {
 
 constexpr double kShortestSleep = 20e-6;  // a shorter one takes as long: the kernel adds 50 us to a timer
-constexpr double kLongestSleep = 1e-3;    // 1000 looks a second are 0.1 % of a core
+constexpr double kMaxSleep = 1e-3;        // 1000 looks a second are 0.1 % of a core
 
 void expect_not_negative(double value, const char* what) {
   if (std::isfinite(value) && value >= 0) return;
@@ -27,7 +27,7 @@ bool wait_for(Try attempt, Check check, const Wait& wait) {
   if (attempt()) return true;
   const double deadline = wait.seconds > 0 ? seconds_now() + wait.seconds : 0;
   double looked = seconds_now();
-  for (double sleep = kShortestSleep; wait.seconds != 0; sleep = std::min(2 * sleep, kLongestSleep)) {
+  for (double sleep = kShortestSleep; wait.seconds != 0; sleep = std::min(2 * sleep, kMaxSleep)) {
     check();
     const double now = seconds_now(), left = wait.seconds < 0 ? sleep : deadline - now;
     if (!(left > 0)) return false;

@@ -32,20 +32,20 @@ inline std::vector<BlockPart> block_parts(const Schema& schema, bool prioritised
 // packing. 50,000 rows of 49,924 bytes: see docs/replay.md for what other sizes gave.
 inline size_t block_rows(const Schema& schema) {
   constexpr size_t kBytes = size_t{512} << 10;
-  constexpr size_t kMost = 65536;
+  constexpr size_t kMax = 65536;
   const size_t rows = kBytes / schema.stored_bytes();
-  return rows < 1 ? 1 : rows < kMost ? rows : kMost;
+  return rows < 1 ? 1 : rows < kMax ? rows : kMax;
 }
 
 // Memory for one block; used again for the next. One thread.
 class RowBlock {
  public:
-  RowBlock(const Schema& schema, bool prioritised, size_t most_rows)
+  RowBlock(const Schema& schema, bool prioritised, size_t max_rows)
       : parts_(block_parts(schema, prioritised)), prioritised_(prioritised) {
     size_t bytes = 0;
     for (const BlockPart& part : parts_) {
       starts_.push_back(bytes);
-      bytes += (checked_bytes(most_rows, part.row_bytes) + kAlignment - 1) / kAlignment * kAlignment;
+      bytes += (checked_bytes(max_rows, part.row_bytes) + kAlignment - 1) / kAlignment * kAlignment;
     }
     memory_ = AlignedBuffer<std::byte>(bytes);
   }

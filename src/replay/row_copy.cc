@@ -24,8 +24,8 @@ namespace {
 constexpr size_t kWord = sizeof(uint64_t);
 constexpr size_t kLine = 64;
 
-size_t bytes_to_boundary(const std::byte* at, size_t boundary, size_t most) {
-  return std::min<size_t>(-reinterpret_cast<uintptr_t>(at) % boundary, most);
+size_t bytes_to_boundary(const std::byte* at, size_t boundary, size_t max) {
+  return std::min<size_t>(-reinterpret_cast<uintptr_t>(at) % boundary, max);
 }
 
 template <typename T>

@@ -15,8 +15,8 @@ constexpr size_t kBlock = 64;  // rows drawn at once: the next one is known, so 
 // Turns chances into importance weights, in place: (size * chance)^-beta over the largest of them, which is that of the
 // smallest chance, so that the size cancels out.
 void weigh(std::span<float> chances, double beta) {
-  const double least = *std::min_element(chances.begin(), chances.end());
-  for (float& chance : chances) chance = static_cast<float>(std::pow(least / chance, beta));
+  const double min = *std::min_element(chances.begin(), chances.end());
+  for (float& chance : chances) chance = static_cast<float>(std::pow(min / chance, beta));
 }
 
 }  // namespace

@@ -32,15 +32,15 @@ constexpr std::array<std::pair<std::string_view, size_t>, 12> kDTypes = {{{"bool
                                                                           {"float64", 8}}};
 constexpr std::array<std::string_view, 3> kEncodings = {"raw", "bits", "sparse"};
 
-constexpr uint64_t kMostElements = uint64_t{1} << 32;      // products of two of them still fit 64 bits
-constexpr uint64_t kMostSparse = (uint64_t{1} << 32) - 1;  // a sparse row counts its values in 32 bits
+constexpr uint64_t kMaxElements = uint64_t{1} << 32;      // products of two of them still fit 64 bits
+constexpr uint64_t kMaxSparse = (uint64_t{1} << 32) - 1;  // a sparse row counts its values in 32 bits
 
 constexpr size_t rounded_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
 // Error naming the column, unless the product of its shape stays within the limit at every step.
 void check_shape(const Column& column) {
-  if (column.shape.size() > kMostDimensions) {
-    throw Error("[replay] column {}: expected at most {} dimensions, found {}", in_quotes(column.name), kMostDimensions,
+  if (column.shape.size() > kMaxDimensions) {
+    throw Error("[replay] column {}: expected at most {} dimensions, found {}", in_quotes(column.name), kMaxDimensions,
                 column.shape.size());
   }
   uint64_t elements = 1;
@@ -49,9 +49,9 @@ void check_shape(const Column& column) {
       throw Error("[replay] column {}: expected a shape without a zero, found ({})", in_quotes(column.name),
                   fmt::join(column.shape, ", "));
     }
-    if (extent > kMostElements || elements * extent > kMostElements) {
+    if (extent > kMaxElements || elements * extent > kMaxElements) {
       throw Error("[replay] column {}: expected at most {} elements a row, found shape ({})", in_quotes(column.name),
-                  kMostElements, fmt::join(column.shape, ", "));
+                  kMaxElements, fmt::join(column.shape, ", "));
     }
     elements *= extent;
   }
@@ -59,25 +59,25 @@ void check_shape(const Column& column) {
 
 void check_encoding(const Column& column) {
   if (column.encoding != Encoding::kSparse) {
-    if (column.most == 0) return;
-    throw Error("[replay] column {}: expected `most` only with encoding 'sparse', found {} with '{}'",
-                in_quotes(column.name), column.most, name_of(column.encoding));
+    if (column.max_nonzero == 0) return;
+    throw Error("[replay] column {}: expected `max_nonzero` only with encoding 'sparse', found {} with '{}'",
+                in_quotes(column.name), column.max_nonzero, name_of(column.encoding));
   }
-  if (column.most == 0 || column.most > column.elements()) {
-    throw Error("[replay] column {}: expected `most` from 1 to {}, the elements of a row, found {}",
-                in_quotes(column.name), column.elements(), column.most);
+  if (column.max_nonzero == 0 || column.max_nonzero > column.elements()) {
+    throw Error("[replay] column {}: expected `max_nonzero` from 1 to {}, the elements of a row, found {}",
+                in_quotes(column.name), column.elements(), column.max_nonzero);
   }
-  if (column.most > kMostSparse) {
-    throw Error("[replay] column {}: expected `most` of at most {}, found {}; store it raw", in_quotes(column.name),
-                kMostSparse, column.most);
+  if (column.max_nonzero > kMaxSparse) {
+    throw Error("[replay] column {}: expected `max_nonzero` of at most {}, found {}; store it raw",
+                in_quotes(column.name), kMaxSparse, column.max_nonzero);
   }
 }
 
 void check_name(const Column& column, std::unordered_set<std::string_view>& seen) {
   const bool zero = column.name.find('\0') != std::string::npos;  // ends a name for much of the world
-  if (column.name.empty() || column.name.size() > kLongestName || !is_utf8(column.name) || zero) {
+  if (column.name.empty() || column.name.size() > kMaxName || !is_utf8(column.name) || zero) {
     throw Error("[replay] expected a column's name of 1 to {} bytes of UTF-8 without a zero byte, found {} of {} bytes",
-                kLongestName, in_quotes(column.name), column.name.size());
+                kMaxName, in_quotes(column.name), column.name.size());
   }
   if (!seen.insert(column.name).second) {
     throw Error("[replay] expected each column's name once, found {} twice", in_quotes(column.name));
@@ -100,7 +100,7 @@ std::vector<size_t> shape_from(const Json& extents) {
   for (const Json& extent : extents) {
     if (!extent.is_number_unsigned()) bad_text("whole numbers from 1 in 'shape'", extent.type_name());
     shape.push_back(extent.get<size_t>());
-    if (shape.size() > kMostDimensions) bad_text(fmt::format("at most {} dimensions", kMostDimensions), "more");
+    if (shape.size() > kMaxDimensions) bad_text(fmt::format("at most {} dimensions", kMaxDimensions), "more");
   }
   return shape;
 }
@@ -114,7 +114,7 @@ Column column_from(const Json& entry) {
   if (!entry.contains("encoding")) return column;
   column.encoding = encoding_named(member(entry, "encoding", &Json::is_string, "text").get_ref<const std::string&>());
   if (column.encoding == Encoding::kSparse) {
-    column.most = member(entry, "most", &Json::is_number_unsigned, "a whole number").get<size_t>();
+    column.max_nonzero = member(entry, "most", &Json::is_number_unsigned, "a whole number").get<size_t>();
   }
   return column;
 }
@@ -159,7 +159,7 @@ size_t Column::stored_bytes() const noexcept {
       return (elements() + 7) / 8;
     case Encoding::kSparse: {
       const size_t index_bytes = elements() <= 65536 ? sizeof(uint16_t) : sizeof(uint32_t);
-      return rounded_up(sizeof(uint32_t) + most * index_bytes, size_of(dtype)) + most * size_of(dtype);
+      return rounded_up(sizeof(uint32_t) + max_nonzero * index_bytes, size_of(dtype)) + max_nonzero * size_of(dtype);
     }
     default:
       return value_bytes();
@@ -169,13 +169,13 @@ size_t Column::stored_bytes() const noexcept {
 std::string Column::description() const {
   std::string text = fmt::format("{} ({}{})", name_of(dtype), fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   if (encoding == Encoding::kBits) text += " as bits";
-  if (encoding == Encoding::kSparse) text += fmt::format(" sparse, at most {}", most);
+  if (encoding == Encoding::kSparse) text += fmt::format(" sparse, at most {}", max_nonzero);
   return text;
 }
 
 Schema::Schema(std::vector<Column> columns) : columns_(std::move(columns)) {
-  if (columns_.empty() || columns_.size() > kMostColumns) {
-    throw Error("[replay] expected 1 to {} columns, found {}", kMostColumns, columns_.size());
+  if (columns_.empty() || columns_.size() > kMaxColumns) {
+    throw Error("[replay] expected 1 to {} columns, found {}", kMaxColumns, columns_.size());
   }
   std::unordered_set<std::string_view> seen;
   for (const Column& column : columns_) {
@@ -213,15 +213,15 @@ std::string Schema::text() const {
     text += fmt::format(R"({{"name":{},"dtype":"{}","shape":[{}])", json_text(Json(column.name)), name_of(column.dtype),
                         fmt::join(column.shape, ","));
     if (column.encoding != Encoding::kRaw) text += fmt::format(R"(,"encoding":"{}")", name_of(column.encoding));
-    if (column.encoding == Encoding::kSparse) text += fmt::format(R"(,"most":{})", column.most);
+    if (column.encoding == Encoding::kSparse) text += fmt::format(R"(,"most":{})", column.max_nonzero);
     text += '}';
   }
   return text + "]}";
 }
 
 Schema Schema::from_text(std::string_view text) {
-  if (text.size() > kLongestSchemaText) {
-    bad_text(fmt::format("at most {} bytes", kLongestSchemaText), fmt::format("{}", text.size()));
+  if (text.size() > kMaxSchemaText) {
+    bad_text(fmt::format("at most {} bytes", kMaxSchemaText), fmt::format("{}", text.size()));
   }
   const Json json = parse_json(text);
   if (json.is_discarded() || !json.is_object()) bad_text("a JSON object", in_quotes(text));
@@ -229,21 +229,21 @@ Schema Schema::from_text(std::string_view text) {
   if (entries == json.end() || !entries->is_array()) bad_text("an array of 'columns'", in_quotes(text));
   std::vector<Column> columns;
   for (const Json& entry : *entries) {
-    if (columns.size() > kMostColumns) break;  // refused below, without reading a million of them
+    if (columns.size() > kMaxColumns) break;  // refused below, without reading a million of them
     columns.push_back(column_from(entry));
   }
   return Schema(std::move(columns));
 }
 
-void Schema::expect_same(const Schema& found, std::string_view place) const {
+void Schema::expect_same(const Schema& found, std::string_view where) const {
   if (columns_.size() != found.columns_.size()) {
-    throw Error("{}: expected {} columns, found {}", place, columns_.size(), found.columns_.size());
+    throw Error("{}: expected {} columns, found {}", where, columns_.size(), found.columns_.size());
   }
   for (size_t i = 0; i < columns_.size(); ++i) {
     const Column& ours = columns_[i];
     const Column& theirs = found.columns_[i];
     if (ours == theirs) continue;
-    throw Error("{}: column {}: expected {} {}, found {} {}", place, i, in_quotes(ours.name), ours.description(),
+    throw Error("{}: column {}: expected {} {}, found {} {}", where, i, in_quotes(ours.name), ours.description(),
                 in_quotes(theirs.name), theirs.description());
   }
 }

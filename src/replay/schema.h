@@ -31,7 +31,7 @@ struct Column {
   DType dtype = DType::kF32;
   std::vector<size_t> shape = {};  // of one row; empty for a scalar
   Encoding encoding = Encoding::kRaw;
-  size_t most = 0;  // of kSparse: elements of a row that may differ from zero
+  size_t max_nonzero = 0;  // of kSparse: elements of a row that may differ from zero
 
   size_t elements() const noexcept;      // of one row
   size_t value_bytes() const noexcept;   // of one row, as callers give and get it
@@ -41,16 +41,16 @@ struct Column {
   bool operator==(const Column&) const = default;
 };
 
-inline constexpr size_t kMostColumns = 64;
-inline constexpr size_t kMostDimensions = 32;  // as in NumPy
-inline constexpr size_t kLongestName = 255;
-inline constexpr size_t kLongestSchemaText = 1 << 18;  // 64 x (255 bytes as \u00XX + 32 extents of 10 digits) fit
+inline constexpr size_t kMaxColumns = 64;
+inline constexpr size_t kMaxDimensions = 32;  // as in NumPy
+inline constexpr size_t kMaxName = 255;
+inline constexpr size_t kMaxSchemaText = 1 << 18;  // 64 x (255 bytes as \u00XX + 32 extents of 10 digits) fit
 
 // One to 64 columns. Immutable.
 class Schema {
  public:
   // Error naming the column: names twice, empty, longer than 255 bytes or not UTF-8; a shape with a zero, of more than
-  // 32 dimensions or of more than 2^32 elements; kSparse without `most` or with more than elements()
+  // 32 dimensions or of more than 2^32 elements; kSparse without `max_nonzero` or with more than elements()
   // or 2^32 - 1.
   explicit Schema(std::vector<Column> columns);
 
@@ -65,7 +65,7 @@ class Schema {
   static Schema from_text(std::string_view text);
 
   // Error naming the first column that differs, with what was expected (this) and found. `place` starts the message.
-  void expect_same(const Schema& found, std::string_view place) const;
+  void expect_same(const Schema& found, std::string_view where) const;
 
   bool operator==(const Schema&) const = default;
 

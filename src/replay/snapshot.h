@@ -72,7 +72,7 @@ SnapshotResult load_snapshot(ReplayBuffer& buffer, const std::filesystem::path& 
 
 // A new buffer at `place` with the columns, priorities and rows of a snapshot. `capacity` 0: that of the buffer it was
 // taken from. Error as create() and load_snapshot(); nothing is left then.
-ReplayBuffer from_snapshot(const std::filesystem::path& path, const Place& place, uint64_t capacity = 0,
+ReplayBuffer from_snapshot(const std::filesystem::path& path, const Storage& storage, uint64_t capacity = 0,
                            const SnapshotOptions& options = {});
 
 // What a snapshot holds. Error as in load_snapshot(), except that the rows are not looked at.

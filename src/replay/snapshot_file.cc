@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include "core/crc32c.h"
-#include "core/crew.h"
 #include "core/error.h"
+#include "core/thread_pool.h"
 
 namespace quern::replay {
 namespace {
@@ -22,8 +22,8 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::array<char, 8> kMagic = {'Q', 'R', 'N', 'S', 'N', 'A', 'P', '\n'};
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kPrioritised = 1;
-constexpr uint64_t kMostId = uint64_t{1} << 62;       // sums with a block's rows do not overflow
-constexpr size_t kMostBlockBytes = size_t{64} << 20;  // unless a single row is larger
+constexpr uint64_t kMaxId = uint64_t{1} << 62;       // sums with a block's rows do not overflow
+constexpr size_t kMaxBlockBytes = size_t{64} << 20;  // unless a single row is larger
 
 // Followed by the schema's text and the CRC-32C of both.
 struct Header {
@@ -32,7 +32,7 @@ struct Header {
   uint32_t flags = 0;
   uint64_t capacity = 0;
   double alpha = 0;
-  uint32_t most_rows = 0;
+  uint32_t max_rows = 0;
   uint32_t schema_bytes = 0;
 };
 static_assert(sizeof(Header) == 40);
@@ -59,7 +59,7 @@ std::string header_text(const SnapshotInfo& info) {
   header.flags = info.prioritised ? kPrioritised : 0;
   header.capacity = info.capacity;
   header.alpha = info.prioritised ? info.alpha : 0;
-  header.most_rows = static_cast<uint32_t>(block_rows(info.schema));
+  header.max_rows = static_cast<uint32_t>(block_rows(info.schema));
   header.schema_bytes = static_cast<uint32_t>(schema.size());
   std::string text(sizeof header, '\0');
   std::memcpy(text.data(), &header, sizeof header);
@@ -142,8 +142,8 @@ SnapshotInfo SnapshotReader::read_header() {
   if (bytes_ >= sizeof header) read(0, std::as_writable_bytes(std::span(&header, 1)));
   if (bytes_ < sizeof header || header.magic != kMagic) fail("a snapshot of a replay buffer", "another file");
   if (header.version != kVersion) fail(fmt::format("version {}", kVersion), std::to_string(header.version));
-  if (header.schema_bytes > kLongestSchemaText) {
-    fail(fmt::format("at most {} bytes of schema", kLongestSchemaText), std::to_string(header.schema_bytes));
+  if (header.schema_bytes > kMaxSchemaText) {
+    fail(fmt::format("at most {} bytes of schema", kMaxSchemaText), std::to_string(header.schema_bytes));
   }
   header_bytes_ = sizeof header + size_t{header.schema_bytes} + sizeof(uint32_t);
   if (header_bytes_ > bytes_) fail(fmt::format("at least {} bytes", header_bytes_), std::to_string(bytes_));
@@ -160,10 +160,10 @@ SnapshotInfo SnapshotReader::read_header() {
   }
   Schema schema = Schema::from_text(std::string_view(all).substr(sizeof header, header.schema_bytes));
   const size_t row = schema.stored_bytes();
-  most_rows_ = header.most_rows;
-  if (most_rows_ == 0 || most_rows_ > std::max<size_t>(1, kMostBlockBytes / row)) {
-    fail(fmt::format("blocks of at most {} rows", std::max<size_t>(1, kMostBlockBytes / row)),
-         std::to_string(most_rows_));
+  max_rows_ = header.max_rows;
+  if (max_rows_ == 0 || max_rows_ > std::max<size_t>(1, kMaxBlockBytes / row)) {
+    fail(fmt::format("blocks of at most {} rows", std::max<size_t>(1, kMaxBlockBytes / row)),
+         std::to_string(max_rows_));
   }
   return {std::move(schema), 0, header.flags == kPrioritised, header.capacity, header.alpha, 0, bytes_};
 }
@@ -193,8 +193,8 @@ void SnapshotReader::read_index() {
 void SnapshotReader::check_index(uint64_t bytes, uint64_t rows) {
   uint64_t offset = 0, counted = 0, next_id = 0;
   for (const BlockEntry& entry : index_) {
-    if (entry.rows == 0 || entry.rows > most_rows_ || entry.bytes > bytes - offset ||
-        entry.bytes > most_packed(entry.rows) || entry.first_id < next_id || entry.first_id > kMostId) {
+    if (entry.rows == 0 || entry.rows > max_rows_ || entry.bytes > bytes - offset ||
+        entry.bytes > max_packed(entry.rows) || entry.first_id < next_id || entry.first_id > kMaxId) {
       fail("an index that makes sense", "one that does not");
     }
     offsets_.push_back(header_bytes_ + offset);
@@ -207,9 +207,9 @@ void SnapshotReader::check_index(uint64_t bytes, uint64_t rows) {
 }
 
 // What a block of so many rows may be, so that nobody is made to allocate more for one.
-uint64_t SnapshotReader::most_packed(size_t rows) const {
+uint64_t SnapshotReader::max_packed(size_t rows) const {
   uint64_t bytes = 0;
-  for (const BlockPart& part : parts_) bytes += BlockCodec::most_packed(rows * part.row_bytes);
+  for (const BlockPart& part : parts_) bytes += BlockCodec::max_packed(rows * part.row_bytes);
   return bytes;
 }
 
@@ -222,13 +222,13 @@ std::span<const std::byte> SnapshotReader::packed(size_t block, BlockCodec& code
 
 void SnapshotReader::verify(size_t threads) const {
   std::atomic<size_t> next{0};
-  Crew crew(std::clamp<size_t>(threads, 1, std::max<size_t>(1, index_.size())), [&](const Member&) {
+  ThreadPool pool(std::clamp<size_t>(threads, 1, std::max<size_t>(1, index_.size())), [&](const Member&) {
     BlockCodec codec;
     for (size_t b; (b = next.fetch_add(1, std::memory_order_relaxed)) < index_.size();) {  // each is one thread's
       static_cast<void>(packed(b, codec));
     }
   });
-  crew.run(crew.threads());
+  pool.run(pool.threads());
 }
 
 // Reads the headers of the pieces before the part, and then no more than the part.

@@ -56,7 +56,7 @@ class SnapshotReader {
 
   const SnapshotInfo& info() const noexcept { return info_; }
   const std::vector<BlockEntry>& blocks() const noexcept { return index_; }
-  size_t most_rows() const noexcept { return most_rows_; }  // of a block
+  size_t max_rows() const noexcept { return max_rows_; }  // of a block
 
   // Compares all blocks with their checksums, by so many threads. Error naming the first bad one.
   void verify(size_t threads) const;
@@ -74,7 +74,7 @@ class SnapshotReader {
   void check_index(uint64_t bytes, uint64_t rows);
   void read(uint64_t offset, std::span<std::byte> out) const;
   std::span<const std::byte> packed(size_t block, BlockCodec& codec) const;  // Error when the checksum is wrong
-  uint64_t most_packed(size_t rows) const;
+  uint64_t max_packed(size_t rows) const;
   [[noreturn]] void fail(const std::string& expected, const std::string& found) const;
   [[noreturn]] void bad_block(size_t block) const;
 
@@ -83,7 +83,7 @@ class SnapshotReader {
   uint64_t bytes_;
   size_t header_bytes_ = 0;
   uint32_t header_crc_ = 0;
-  size_t most_rows_ = 0;
+  size_t max_rows_ = 0;
   SnapshotInfo info_;  // after what read_header() uses and sets
   std::vector<BlockPart> parts_;
   std::vector<BlockEntry> index_;

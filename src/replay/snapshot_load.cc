@@ -2,8 +2,8 @@
 #include <atomic>
 #include <vector>
 
-#include "core/crew.h"
 #include "core/error.h"
+#include "core/thread_pool.h"
 #include "replay/snapshot.h"
 #include "replay/snapshot_file.h"
 #include "replay/turns.h"
@@ -34,7 +34,7 @@ class Loader {
   void check_weights() const {
     if (!weighted_) return;
     BlockCodec codec;
-    std::vector<uint64_t> weights(reader_.most_rows());
+    std::vector<uint64_t> weights(reader_.max_rows());
     for (size_t b = first_; b < reader_.blocks().size(); ++b) {
       const std::span<uint64_t> here = std::span(weights).first(reader_.blocks()[b].rows);
       reader_.unpack_part(b, 0, codec, std::as_writable_bytes(here));
@@ -43,16 +43,16 @@ class Loader {
   }
 
   SnapshotResult run(size_t threads) {
-    Crew crew(std::clamp<size_t>(threads, 1, std::max<size_t>(1, reader_.blocks().size())),
-              [this](const Member&) { work(); });
-    crew.run(crew.threads());
+    ThreadPool pool(std::clamp<size_t>(threads, 1, std::max<size_t>(1, reader_.blocks().size())),
+                    [this](const Member&) { work(); });
+    pool.run(pool.threads());
     return {reader_.info().rows - skipped_, reader_.info().bytes, skipped_};
   }
 
  private:
   void work() {
     try {
-      RowBlock block(reader_.info().schema, reader_.info().prioritised, reader_.most_rows());
+      RowBlock block(reader_.info().schema, reader_.info().prioritised, reader_.max_rows());
       BlockCodec codec;
       for (size_t b; (b = first_ + next_.fetch_add(1, std::memory_order_relaxed)) < reader_.blocks().size();) {
         reader_.unpack(b, codec, block);
@@ -119,17 +119,17 @@ SnapshotResult load_snapshot(ReplayBuffer& buffer, const std::filesystem::path& 
 
 SnapshotInfo snapshot_info(const std::filesystem::path& path) { return SnapshotReader(path).info(); }
 
-ReplayBuffer from_snapshot(const std::filesystem::path& path, const Place& place, uint64_t capacity,
+ReplayBuffer from_snapshot(const std::filesystem::path& path, const Storage& storage, uint64_t capacity,
                            const SnapshotOptions& options) {
   const SnapshotInfo info = snapshot_info(path);
   ReplayBuffer buffer = ReplayBuffer::create(
       info.schema,
       {.capacity = capacity > 0 ? capacity : info.capacity, .prioritised = info.prioritised, .alpha = info.alpha},
-      place);
+      storage);
   try {
     load_snapshot(buffer, path, options);
   } catch (...) {
-    if (place.kind != Place::Kind::kPrivate) ReplayBuffer::remove(place);  // the name was new, so it is ours
+    if (storage.kind != Storage::Kind::kPrivate) ReplayBuffer::remove(storage);  // the name was new, so it is ours
     throw;
   }
   return buffer;

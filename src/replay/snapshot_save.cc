@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/crc32c.h"
-#include "core/crew.h"
 #include "core/error.h"
+#include "core/thread_pool.h"
 #include "replay/forks.h"
 #include "replay/row_copy.h"
 #include "replay/snapshot.h"
@@ -23,14 +23,14 @@ class Saver {
       : buffer_(buffer),
         options_(options),
         window_(window),
-        most_rows_(block_rows(buffer.schema())),
-        blocks_((window.size() + most_rows_ - 1) / most_rows_),
+        max_rows_(block_rows(buffer.schema())),
+        blocks_((window.size() + max_rows_ - 1) / max_rows_),
         writer_(path, {buffer.schema(), 0, buffer.tree() != nullptr, buffer.capacity(), buffer.options().alpha}) {}
 
   SnapshotResult run() {
     const size_t threads = std::clamp<size_t>(options_.threads, 1, std::max<uint64_t>(1, blocks_));
-    Crew crew(threads, [this](const Member&) { work(); });
-    crew.run(threads);
+    ThreadPool pool(threads, [this](const Member&) { work(); });
+    pool.run(threads);
     buffer_.expect_intact();  // else it would replace a good snapshot by one of zeros, or of no rows
     const uint64_t skipped = window_.size() - rows_;
     return {rows_, writer_.finish(skipped), skipped};
@@ -39,11 +39,11 @@ class Saver {
  private:
   void work() {
     try {
-      RowBlock block(buffer_.schema(), buffer_.tree() != nullptr, most_rows_);
+      RowBlock block(buffer_.schema(), buffer_.tree() != nullptr, max_rows_);
       BlockCodec codec(options_.acceleration);
-      size_t most = 0;
-      for (const BlockPart& part : block.parts()) most += BlockCodec::most_packed(most_rows_ * part.row_bytes);
-      AlignedBuffer<std::byte> packed(most);
+      size_t max = 0;
+      for (const BlockPart& part : block.parts()) max += BlockCodec::max_packed(max_rows_ * part.row_bytes);
+      AlignedBuffer<std::byte> packed(max);
       for (uint64_t b; (b = next_.fetch_add(1, std::memory_order_relaxed)) < blocks_;) {  // each is one thread's
         gather(b, block);
         const size_t size = pack(block, codec, packed.data());
@@ -58,8 +58,8 @@ class Saver {
   }
 
   void gather(uint64_t b, RowBlock& block) const {
-    const uint64_t begin = window_.begin + b * most_rows_;
-    const uint64_t end = std::min<uint64_t>(window_.end, begin + most_rows_);
+    const uint64_t begin = window_.begin + b * max_rows_;
+    const uint64_t end = std::min<uint64_t>(window_.end, begin + max_rows_);
     block.rows = 0;
     for (uint64_t id = begin; id < end; ++id) {
       if (!buffer_.ring().read(id, [&](uint64_t slot) { copy_row(slot, block); })) continue;
@@ -99,7 +99,7 @@ class Saver {
   const ReplayBuffer& buffer_;
   const SnapshotOptions options_;
   const Window window_;
-  const size_t most_rows_;
+  const size_t max_rows_;
   const uint64_t blocks_;
   SnapshotWriter writer_;  // of the thread whose turn it is, like rows_
   uint64_t rows_ = 0;

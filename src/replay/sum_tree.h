@@ -59,7 +59,7 @@ class SumTree {
   Found find(uint64_t point) noexcept;
 
  private:
-  static constexpr size_t kMostLevels = 23;  // 8^22 slots are more than 64 bits count
+  static constexpr size_t kMaxLevels = 23;  // 8^22 slots are more than 64 bits count
 
   struct Family {
     std::array<uint64_t, kChildren> weights;
@@ -73,9 +73,9 @@ class SumTree {
 
   std::atomic<uint64_t>* memory_;
   uint64_t slots_;
-  std::array<uint64_t, kMostLevels> start_{};  // of each level in the memory, in words; level 0 are the leaves
-  std::array<uint64_t, kMostLevels> nodes_{};  // of each level
-  size_t top_ = 0;                             // the level of the root
+  std::array<uint64_t, kMaxLevels> start_{};  // of each level in the memory, in words; level 0 are the leaves
+  std::array<uint64_t, kMaxLevels> nodes_{};  // of each level
+  size_t top_ = 0;                            // the level of the root
 };
 
 // A priority as a weight: priority ^ alpha in units of 2^-24, at least one unit if the priority is above 0, 0 for 0.

@@ -16,7 +16,7 @@ struct WordFilter {
   bool two = false;
 
   size_t masks(size_t bytes) const { return (bytes / word + 63) / 64 * (two ? 2 : 1); }
-  size_t most_filtered(size_t bytes) const { return masks(bytes) * 8 + bytes; }
+  size_t max_filtered(size_t bytes) const { return masks(bytes) * 8 + bytes; }
 };
 
 // The values that are most frequent in `bytes` (a multiple of `word`), by a look at some hundred of them; and the share
@@ -27,7 +27,7 @@ struct FilterChoice {
 };
 FilterChoice choose_filter(const std::byte* raw, size_t bytes, size_t word) noexcept;
 
-// Returns the size; `out` has room for most_filtered(bytes).
+// Returns the size; `out` has room for max_filtered(bytes).
 size_t filter_words(const WordFilter& filter, const std::byte* raw, size_t bytes, std::byte* out) noexcept;
 
 // Back. False if `in` is not what filter_words makes for `bytes`: `raw` may be anything then, and nothing outside of

@@ -54,16 +54,16 @@ void Writers::after_fork_in_child() {
   registry().mutex.unlock();
 }
 
-Writers::Writers(int descriptor, std::string path, std::string place, std::span<std::atomic<uint64_t>> words)
-    : descriptor_(descriptor), path_(std::move(path)), place_(std::move(place)), words_(words) {
+Writers::Writers(int descriptor, std::string path, std::string where, std::span<std::atomic<uint64_t>> words)
+    : descriptor_(descriptor), path_(std::move(path)), where_(std::move(where)), words_(words) {
   struct stat status = {};
   if (fstat(descriptor_, &status) != 0)
-    throw Error("{}: cannot read: {}", place_, std::generic_category().message(errno));
+    throw Error("{}: cannot read: {}", where_, std::generic_category().message(errno));
   device_ = status.st_dev;
   inode_ = status.st_ino;
   watch_forks();
   static const int handlers = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  if (handlers != 0) throw Error("{}: cannot watch for fork(): {}", place_, std::generic_category().message(handlers));
+  if (handlers != 0) throw Error("{}: cannot watch for fork(): {}", where_, std::generic_category().message(handlers));
   {
     const std::lock_guard guard(registry().mutex);
     registry().all.push_back(this);
@@ -111,40 +111,40 @@ int Writers::open_again() const {
   const int named = open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (named >= 0 && is_ours(named)) return named;
   if (named >= 0) ::close(named);
-  if (is_open) throw Error("{}: cannot open it once more: {}", place_, std::generic_category().message(code));
+  if (is_open) throw Error("{}: cannot open it once more: {}", where_, std::generic_category().message(code));
   throw Error(
       "{}: cannot open it once more: its descriptor was closed and its name is gone; leave inherited descriptors open, "
       "or remove the buffer later",
-      place_);
+      where_);
 }
 
 // Closes `opened` on failure. Starts at a place that depends on the process, so that many who start at once do not try
 // the same bytes.
 uint16_t Writers::take_index(int opened) const {
   const auto start = static_cast<uint32_t>(getpid());
-  for (uint32_t i = 0; i < kMost; ++i) {
-    const auto index = static_cast<uint16_t>((start + i) % kMost);
+  for (uint32_t i = 0; i < kMax; ++i) {
+    const auto index = static_cast<uint16_t>((start + i) % kMax);
     struct flock lock = lock_on(index);
     if (fcntl(opened, F_OFD_SETLK, &lock) == 0) return index;
     const int code = errno;
     if (code == EAGAIN || code == EACCES) continue;
     ::close(opened);
-    throw Error("{}: cannot lock a byte of it: {}", place_, std::generic_category().message(code));
+    throw Error("{}: cannot lock a byte of it: {}", where_, std::generic_category().message(code));
   }
   ::close(opened);
-  throw Error("{}: expected at most {} processes at once, found as many already", place_, kMost);
+  throw Error("{}: expected at most {} processes at once, found as many already", where_, kMax);
 }
 
 // Asks through lock_, which the caller has since it has joined: descriptor_ may be gone in a child.
 bool Writers::is_dead(uint16_t writer) const {
-  if (writer >= kMost) return true;  // nobody can be that: the word is damaged
+  if (writer >= kMax) return true;  // nobody can be that: the word is damaged
   const uint64_t seat = seat_.load(std::memory_order_relaxed);
   if (seat >> 16 == generation() && static_cast<uint16_t>(seat) == writer) return false;
   if (!is_ours(lock_)) {
     throw Error(
         "{}: somebody has closed the descriptors of this process for it; leave them open, or attach to it again "
         "afterwards",
-        place_);
+        where_);
   }
   struct flock lock = lock_on(writer);
   return fcntl(lock_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;

@@ -25,12 +25,12 @@ namespace quern::replay {
 // writer would be taken for dead. Whether a number still stands for our file is asked before each use.
 class Writers {
  public:
-  static constexpr uint16_t kMost = 4096;  // processes that write at once
+  static constexpr uint16_t kMax = 4096;  // processes that write at once
 
-  // Joins. `descriptor` stays the caller's, and open; `path` names the same file as long as nobody removes it; `place`
+  // Joins. `descriptor` stays the caller's, and open; `path` names the same file as long as nobody removes it; `where`
   // starts messages. `words` are those of the slots: the ones that dead processes left busy are emptied. Error when
-  // there are kMost processes already, or no more descriptors.
-  Writers(int descriptor, std::string path, std::string place, std::span<std::atomic<uint64_t>> words);
+  // there are kMax processes already, or no more descriptors.
+  Writers(int descriptor, std::string path, std::string where, std::span<std::atomic<uint64_t>> words);
   Writers(const Writers&) = delete;
   Writers& operator=(const Writers&) = delete;
   ~Writers();
@@ -63,7 +63,7 @@ class Writers {
   dev_t device_ = 0;  // of the file, with inode_
   ino_t inode_ = 0;
   int lock_ = -1;  // the descriptor that holds it; -1 in a child that has not joined
-  std::string path_, place_;
+  std::string path_, where_;
   std::span<std::atomic<uint64_t>> words_;
   std::atomic<uint64_t> seat_{0};  // generation() when it was taken << 16 | index
 };

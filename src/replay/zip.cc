@@ -116,7 +116,7 @@ void ZipWriter::finish() {
   file_.write(fields.text());
 }
 
-ZipReader::ZipReader(std::span<const std::byte> bytes, std::string place) : bytes_(bytes), place_(std::move(place)) {
+ZipReader::ZipReader(std::span<const std::byte> bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {
   // The end record is followed by a comment of up to 65,535 bytes, whose length it holds.
   constexpr size_t kComment = 65535;
   for (size_t back = kEndBytes; back <= std::min(bytes.size(), kEndBytes + kComment); ++back) {
@@ -135,11 +135,11 @@ ZipReader::ZipReader(std::span<const std::byte> bytes, std::string place) : byte
     read_directory(offset, size, count);
     return;
   }
-  throw Error("{}: expected a .npz file, which is a ZIP archive, found another file or one that was cut off", place_);
+  throw Error("{}: expected a .npz file, which is a ZIP archive, found another file or one that was cut off", where_);
 }
 
 void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
-  const auto damaged = [&] { throw Error("{}: the directory of the archive is damaged", place_); };
+  const auto damaged = [&] { throw Error("{}: the directory of the archive is damaged", where_); };
   if (!fits(bytes_, offset, size) || count > size / kCentralBytes) damaged();
   const std::span<const std::byte> all = bytes_.subspan(offset, size);
   uint64_t at = 0;
@@ -157,7 +157,7 @@ void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
     const auto method = number_at<uint16_t>(all, at + 10);
     const bool encrypted = (number_at<uint16_t>(all, at + 8) & kEncrypted) != 0;
     if (encrypted || (method != 0 && method != 8)) {
-      throw Error("{}: {}: expected an entry that is stored or deflated, found {}", place_, entry.name,
+      throw Error("{}: {}: expected an entry that is stored or deflated, found {}", where_, entry.name,
                   encrypted ? "an encrypted one" : fmt::format("method {}", method));
     }
     entry.deflated = method == 8;
@@ -193,7 +193,7 @@ std::span<const std::byte> ZipReader::packed(const ZipEntry& entry) const {
       return bytes_.subspan(data, entry.packed);
     }
   }
-  throw Error("{}: {}: the entry is damaged or cut off", place_, entry.name);
+  throw Error("{}: {}: the entry is damaged or cut off", where_, entry.name);
 }
 
 struct ZipStream::Inflater {
@@ -207,13 +207,13 @@ struct ZipStream::Inflater {
 };
 
 ZipStream::ZipStream(const ZipReader& archive, const ZipEntry& entry)
-    : place_(archive.place()), entry_(entry), rest_(archive.packed(entry)) {
+    : where_(archive.where()), entry_(entry), rest_(archive.packed(entry)) {
   if (entry.deflated) inflater_ = std::make_unique<Inflater>();
 }
 ZipStream::ZipStream(ZipStream&&) noexcept = default;
 ZipStream::~ZipStream() = default;
 
-void ZipStream::fail(const char* what) const { throw Error("{}: {}: {}", place_, entry_.name, what); }
+void ZipStream::fail(const char* what) const { throw Error("{}: {}: {}", where_, entry_.name, what); }
 
 void ZipStream::read(std::span<std::byte> out) {
   if (out.size() > entry_.size - done_) fail("the array is shorter than its shape says");
@@ -228,10 +228,10 @@ void ZipStream::read(std::span<std::byte> out) {
 }
 
 void ZipStream::inflate(std::span<std::byte> out) {
-  constexpr size_t kMost = size_t{1} << 30;  // zlib counts in 32 bits
+  constexpr size_t kMax = size_t{1} << 30;  // zlib counts in 32 bits
   z_stream& stream = inflater_->stream;
   while (!out.empty()) {
-    const size_t in = std::min(rest_.size(), kMost), room = std::min(out.size(), kMost);
+    const size_t in = std::min(rest_.size(), kMax), room = std::min(out.size(), kMax);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(rest_.data()));
     stream.avail_in = static_cast<uInt>(in);
     stream.next_out = reinterpret_cast<Bytef*>(out.data());

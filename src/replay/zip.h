@@ -40,23 +40,23 @@ class ZipWriter {
   std::vector<ZipEntry> entries_;
 };
 
-// The directory of an archive. `place` starts the message of every Error.
+// The directory of an archive. `where` starts the message of every Error.
 class ZipReader {
  public:
   // Error when it is no ZIP archive, or one with parts that are encrypted, packed otherwise or outside of the file.
   // Safe for any bytes, which must stay there.
-  ZipReader(std::span<const std::byte> bytes, std::string place);
+  ZipReader(std::span<const std::byte> bytes, std::string where);
 
   const std::vector<ZipEntry>& entries() const noexcept { return entries_; }
   const ZipEntry* find(std::string_view name) const noexcept;
   std::span<const std::byte> packed(const ZipEntry& entry) const;
-  const std::string& place() const noexcept { return place_; }
+  const std::string& where() const noexcept { return where_; }
 
  private:
   void read_directory(uint64_t offset, uint64_t size, uint64_t count);
 
   std::span<const std::byte> bytes_;
-  std::string place_;
+  std::string where_;
   std::vector<ZipEntry> entries_;
 };
 
@@ -78,7 +78,7 @@ class ZipStream {
   void inflate(std::span<std::byte> out);
   [[noreturn]] void fail(const char* what) const;
 
-  std::string place_;
+  std::string where_;
   ZipEntry entry_;
   std::span<const std::byte> rest_;
   std::unique_ptr<Inflater> inflater_;

@@ -24,19 +24,19 @@ constexpr size_t kLanes = 8;
 
 struct Moments {
   double sum = 0, squares = 0;
-  float least = kInfinite, most = -kInfinite;
+  float min = kInfinite, max = -kInfinite;
 
   void add(float value) {
     sum += value;
     squares += double{value} * value;
-    least = std::min(least, value);
-    most = std::max(most, value);
+    min = std::min(min, value);
+    max = std::max(max, value);
   }
   void add(const Moments& other) {
     sum += other.sum;
     squares += other.squares;
-    least = std::min(least, other.least);
-    most = std::max(most, other.most);
+    min = std::min(min, other.min);
+    max = std::max(max, other.max);
   }
 };
 
@@ -113,8 +113,8 @@ Histogram make_histogram(std::span<const float> values) {
   for (const double n : h.counts) h.count += n;
   h.not_finite = values.size() - static_cast<size_t>(h.count);
   if (h.count == 0) return h;
-  h.least = moments.least;
-  h.most = moments.most;
+  h.min = moments.min;
+  h.max = moments.max;
   h.sum = moments.sum;
   h.squares = moments.squares;
   return h;

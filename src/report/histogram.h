@@ -11,7 +11,7 @@ namespace quern::report {
 // either sign, and one for all that is nearer to 0 than 2^-24; neighbours without a value are one. Values that are not
 // finite are counted apart and are in nothing else.
 struct Histogram {
-  double least = 0, most = 0, count = 0, sum = 0, squares = 0;
+  double min = 0, max = 0, count = 0, sum = 0, squares = 0;
   std::vector<double> limits, counts;
   size_t not_finite = 0;
 };

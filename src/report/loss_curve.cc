@@ -71,8 +71,8 @@ class Canvas {
       rows_[row(loss)][column] = mark;
     }
   }
-  void mark_spread(size_t column, double least, double largest) {
-    for (size_t r = row(largest); r <= row(least); ++r) rows_[r][column] = '.';
+  void mark_spread(size_t column, double min, double largest) {
+    for (size_t r = row(largest); r <= row(min); ++r) rows_[r][column] = '.';
   }
   void mark_not_finite(size_t column) { axis_[column] = 'x'; }
 
@@ -123,7 +123,7 @@ class Canvas {
 
 // What a column has of the training.
 struct Column {
-  double least = std::numeric_limits<double>::infinity(), largest = -least, sum = 0;
+  double min = std::numeric_limits<double>::infinity(), largest = -min, sum = 0;
   double spike = -std::numeric_limits<double>::infinity();  // the highest above the scale
   size_t count = 0;
 };
@@ -138,7 +138,7 @@ void draw_training(Canvas& canvas, const std::vector<LossPoint>& points) {
     } else if (canvas.above(point.loss)) {
       column.spike = std::max(column.spike, point.loss);
     } else {
-      column.least = std::min(column.least, point.loss);
+      column.min = std::min(column.min, point.loss);
       column.largest = std::max(column.largest, point.loss);
       column.sum += point.loss;
       ++column.count;
@@ -147,7 +147,7 @@ void draw_training(Canvas& canvas, const std::vector<LossPoint>& points) {
   for (size_t i = 0; i < columns.size(); ++i) {
     const Column& column = columns[i];
     if (column.count > 0) {
-      canvas.mark_spread(i, column.least, column.largest);
+      canvas.mark_spread(i, column.min, column.largest);
       canvas.mark(i, column.sum / static_cast<double>(column.count), '*');
     }
     if (std::isfinite(column.spike)) canvas.mark(i, column.spike, '^');

@@ -94,9 +94,9 @@ double fma_peak_gflops(size_t threads, size_t pieces) {
 // Twice the last cache: a walk round and round over more than it holds finds next to nothing of itself there. Not above
 // 512 MiB, whose pages take 0.5 s to get from some virtual machines, nor above an eighth of the memory.
 size_t floats_to_stream(const CpuInfo& cpu, bool quick) {
-  const size_t most = std::max(size_t{32} << 20, std::min(size_t{512} << 20, cpu.memory_bytes / 8));
+  const size_t max = std::max(size_t{32} << 20, std::min(size_t{512} << 20, cpu.memory_bytes / 8));
   const size_t wanted = std::max(2 * std::max(cpu.l3_bytes, cpu.l2_bytes), size_t{128} << 20);
-  return std::min({wanted, most, quick ? size_t{32} << 20 : most}) / sizeof(float);
+  return std::min({wanted, max, quick ? size_t{32} << 20 : max}) / sizeof(float);
 }
 
 struct Bandwidth {

@@ -52,7 +52,7 @@ void add_memory(ProtoMessage& summary, const train::MemoryUse& memory) {
 
 ProtoMessage to_message(const Histogram& h) {
   ProtoMessage message;
-  message.real(kMin, h.least).real(kMax, h.most).real(kNum, h.count).real(kSum, h.sum).real(kSumSquares, h.squares);
+  message.real(kMin, h.min).real(kMax, h.max).real(kNum, h.count).real(kSum, h.sum).real(kSumSquares, h.squares);
   message.reals(kBucketLimit, h.limits).reals(kBucket, h.counts);
   return message;
 }

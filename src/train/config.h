@@ -120,14 +120,14 @@ void apply_toml_file(RunConfig& config, const std::filesystem::path& path);
 // Whether a TOML file of at most 1 MB sets `field`, as "train.seed". Error for what is not TOML.
 bool sets_field(const std::filesystem::path& path, std::string_view field);
 
-// One "table.name=value", as after --set. Text needs no quotation marks; a list is ["a", "b"] or a single item. `place`
+// One "table.name=value", as after --set. Text needs no quotation marks; a list is ["a", "b"] or a single item. `where`
 // is for messages and empty for --set; else the value is that of an option, whose whole numbers are decimal digits.
-void apply_setting(RunConfig& config, std::string_view setting, std::string_view place = {});
+void apply_setting(RunConfig& config, std::string_view setting, std::string_view where = {});
 
 // The same for a value that is no text, as other languages have them; `path` is "table.name". A text alone may stand
 // for a list of one.
 using SettingValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
-void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view place);
+void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view where);
 
 // What no single field can tell: width a multiple of heads, and so on. Error names both fields.
 void validate(const RunConfig& config);

@@ -27,12 +27,12 @@ auto& reach(RunConfig& config) {
 }
 
 template <auto kTable, auto kMember>
-WholeField whole(uint64_t least, uint64_t most) {
-  return {reach<kTable, kMember>, least, most};
+WholeField whole(uint64_t min, uint64_t max) {
+  return {reach<kTable, kMember>, min, max};
 }
 template <auto kTable, auto kMember>
-RealField real(double least, double most) {
-  return {reach<kTable, kMember>, least, most};
+RealField real(double min, double max) {
+  return {reach<kTable, kMember>, min, max};
 }
 template <auto kTable, auto kMember>
 FlagField flag() {
@@ -102,7 +102,7 @@ std::vector<Field> make_fields() {
        recompute()},
       {"train", "memory", "Memory for the whole run. The result does not depend on it.", memory()},
       {"train", "threads", "0: every core. The result does not depend on it.",
-       whole<kTrain, &C::Train::threads>(0, kMostThreads)},
+       whole<kTrain, &C::Train::threads>(0, kMaxThreads)},
       {"train", "pin", "Each thread stays on one core. For machines that do nothing else.",
        flag<kTrain, &C::Train::pin>()},
       {"train", "validation_interval",
@@ -195,8 +195,8 @@ std::span<const Field> fields() {
 
 std::string allowed_values(const Field& field) {
   struct Visitor {
-    std::string operator()(const WholeField& f) const { return fmt::format("{} to {}", f.least, f.most); }
-    std::string operator()(const RealField& f) const { return fmt::format("{} to {}", f.least, f.most); }
+    std::string operator()(const WholeField& f) const { return fmt::format("{} to {}", f.min, f.max); }
+    std::string operator()(const RealField& f) const { return fmt::format("{} to {}", f.min, f.max); }
     std::string operator()(const FlagField&) const { return "true or false"; }
     std::string operator()(const ChoiceField& f) const { return join_choices(f.names); }
     std::string operator()(const TextField& f) const { return std::string(f.form); }

@@ -16,13 +16,13 @@ namespace quern::train {
 // How each kind of field is reached and what it may be. Limits are included in the range.
 struct WholeField {
   uint64_t& (*of)(RunConfig&);
-  uint64_t least;
-  uint64_t most;  // a value from 2^63 on, where TOML's integers end, is written as text: "9223372036854775808"
+  uint64_t min;
+  uint64_t max;  // a value from 2^63 on, where TOML's integers end, is written as text: "9223372036854775808"
 };
 struct RealField {
   double& (*of)(RunConfig&);
-  double least;
-  double most;
+  double min;
+  double max;
 };
 struct FlagField {
   bool& (*of)(RunConfig&);

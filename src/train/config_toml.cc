@@ -47,13 +47,13 @@ std::string found_text(const toml::node& node) {
   return node.is_table() ? "a table" : "a date or time";
 }
 
-constexpr uint64_t kLargestInteger = INT64_MAX;  // of TOML
+constexpr uint64_t kMaxInteger = INT64_MAX;  // of TOML
 
 // The number that these digits are, if it is one that TOML's integers cannot say.
 std::optional<uint64_t> large_number(std::string_view digits) {
   uint64_t value = 0;
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (code != std::errc() || end != digits.data() + digits.size() || value <= kLargestInteger) return std::nullopt;
+  if (code != std::errc() || end != digits.data() + digits.size() || value <= kMaxInteger) return std::nullopt;
   return value;
 }
 
@@ -71,14 +71,14 @@ class Setter {
 
   bool operator()(const WholeField& field) const {
     const std::optional<uint64_t> whole = whole_value(node_);
-    if (!whole || *whole < field.least || *whole > field.most) return false;
+    if (!whole || *whole < field.min || *whole > field.max) return false;
     field.of(config_) = *whole;
     return true;
   }
   bool operator()(const RealField& field) const {
     if (!node_.is_number()) return false;
     const std::optional<double> real = node_.value<double>();  // none for an integer that no double is equal to
-    if (!real || !(*real >= field.least && *real <= field.most)) return false;  // NaN is not in any range
+    if (!real || !(*real >= field.min && *real <= field.max)) return false;  // NaN is not in any range
     field.of(config_) = *real == 0.0 ? 0.0 : *real;  // one zero, so that equal configs print equal
     return true;
   }
@@ -157,21 +157,21 @@ std::string suggestion(std::string_view table, std::string_view name) {
       nearest(fmt::format("{}.{}", table, name), std::vector<std::string_view>(paths.begin(), paths.end())));
 }
 
-[[noreturn]] void unknown_name(std::string_view table, std::string_view name, const std::string& place) {
+[[noreturn]] void unknown_name(std::string_view table, std::string_view name, const std::string& where) {
   const std::string found = table.empty() ? std::string(name) : fmt::format("{}.{}", table, name);
   const std::string near = suggestion(table, name);
-  throw Error("[config] {}: expected the name of a setting, found {}; {}", place, in_quotes(found),
+  throw Error("[config] {}: expected the name of a setting, found {}; {}", where, in_quotes(found),
               near.empty() ? "`quern train --print-config` lists them" : fmt::format("did you mean {}?", near));
 }
 
 // The field of "table.name".
-const Field& field_at(std::string_view path, const std::string& place) {
+const Field& field_at(std::string_view path, const std::string& where) {
   const size_t dot = std::min(path.find('.'), path.size());
   const std::string_view table = path.substr(0, dot);
   const std::string_view name = path.substr(std::min(dot + 1, path.size()));
   const Field* field = find_field(table, name);
-  if (field == nullptr && name.empty()) unknown_name("", table, place);
-  if (field == nullptr) unknown_name(table, name, place);
+  if (field == nullptr && name.empty()) unknown_name("", table, where);
+  if (field == nullptr) unknown_name(table, name, where);
   return *field;
 }
 
@@ -230,7 +230,7 @@ struct Printer {
 
   std::string operator()(const WholeField& field) const {
     const uint64_t value = field.of(config);
-    return value > kLargestInteger ? escape(std::to_string(value)) : std::to_string(value);
+    return value > kMaxInteger ? escape(std::to_string(value)) : std::to_string(value);
   }
   std::string operator()(const RealField& field) const { return real_text(field.of(config)); }
   std::string operator()(const FlagField& field) const { return field.of(config) ? "true" : "false"; }
@@ -276,12 +276,12 @@ std::string as_toml_value(const Field& field, std::string_view value) {
 
 // A value that is no TOML at all, such as a word where a number belongs, is of the wrong kind and not of the wrong
 // form: people who write --steps x do not know that TOML is in the play.
-toml::table parse_value(const Field& field, std::string_view value, std::string_view place, bool is_option) {
+toml::table parse_value(const Field& field, std::string_view value, std::string_view where, bool is_option) {
   try {
     const bool plain = is_option && std::holds_alternative<WholeField>(field.kind);
-    return parse_toml("value = " + as_toml_value(field, plain ? decimal_digits(value) : value), {place, false});
+    return parse_toml("value = " + as_toml_value(field, plain ? decimal_digits(value) : value), {where, false});
   } catch (const Error&) {
-    throw Error("[config] {}: {}: expected {}, found {}", place, field.path(), expected_text(field), in_quotes(value));
+    throw Error("[config] {}: {}: expected {}, found {}", where, field.path(), expected_text(field), in_quotes(value));
   }
 }
 
@@ -294,11 +294,11 @@ void apply_toml(RunConfig& config, std::string_view text, std::string_view file)
   for (const auto& [key, node] : root) {
     const std::vector<std::string_view> names = table_names();
     const bool known = std::find(names.begin(), names.end(), key.str()) != names.end();
-    const std::string place = source.at(key.source().begin);
-    if (!known && !node.is_table()) unknown_name("", key.str(), place);
+    const std::string where = source.at(key.source().begin);
+    if (!known && !node.is_table()) unknown_name("", key.str(), where);
     if (!known || !node.is_table()) {
       const std::string_view near = nearest(key.str(), names);
-      throw Error("[config] {}: expected a table of {}, found {}{}", place, fmt::join(names, ", "),
+      throw Error("[config] {}: expected a table of {}, found {}{}", where, fmt::join(names, ", "),
                   in_quotes(key.str()), near.empty() ? "" : fmt::format("; did you mean [{}]?", near));
     }
     apply_table(changed, key.str(), *node.as_table(), source);
@@ -315,20 +315,20 @@ bool sets_field(const std::filesystem::path& path, std::string_view field) {
   return static_cast<bool>(parse_toml(text, {path.native(), true}).at_path(field));
 }
 
-void apply_setting(RunConfig& config, std::string_view setting, std::string_view place) {
-  const std::string shown = place.empty() ? "--set " + in_quotes(setting) : std::string(place);
+void apply_setting(RunConfig& config, std::string_view setting, std::string_view where) {
+  const std::string shown = where.empty() ? "--set " + in_quotes(setting) : std::string(where);
   const size_t equals = setting.find('=');
   if (equals == std::string_view::npos) throw Error("[config] {}: expected table.name=value, found no =", shown);
   const Field& field = field_at(setting.substr(0, equals), shown);
   const std::string_view value = setting.substr(equals + 1);
-  const toml::table parsed = parse_value(field, value, shown, !place.empty());
+  const toml::table parsed = parse_value(field, value, shown, !where.empty());
   if (parsed.size() != 1) throw Error("[config] {}: expected one value, found more", shown);
   set_field(config, field, *parsed.get("value"), {shown, false});
 }
 
-void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view place) {
-  const Field& field = field_at(path, std::string(place));
-  const auto set = [&](const auto& held) { set_field(config, field, as_node(held), {place, false}); };
+void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view where) {
+  const Field& field = field_at(path, std::string(where));
+  const auto set = [&](const auto& held) { set_field(config, field, as_node(held), {where, false}); };
   const auto* text = std::get_if<std::string>(&value);
   if (text != nullptr && std::holds_alternative<ListField>(field.kind)) return set(std::vector{*text});
   std::visit(set, value);

@@ -15,7 +15,7 @@ constexpr size_t kNormTensors = 2, kLinearTensors = 2;  // weight and bias
 
 }  // namespace
 
-std::string_view kind_of(const BadPlace& place) { return place.nan ? "NaN" : "infinity"; }
+std::string_view kind_of(const BadPlace& where) { return where.nan ? "NaN" : "infinity"; }
 
 std::optional<BadPlace> first_bad_tensor(const ParameterLayout& layout, std::span<const float> values) {
   for (const TensorInfo& tensor : layout.tensors()) {
@@ -26,16 +26,16 @@ std::optional<BadPlace> first_bad_tensor(const ParameterLayout& layout, std::spa
 }
 
 void FirstBad::look(std::string_view name, const float* values, size_t n) {
-  if (place_) return;
+  if (where_) return;
   const float largest = kernels::tensor_stats(values, n).largest;
   if (std::isfinite(largest)) return;
-  place_ = BadPlace{.tensor = std::string(name), .nan = std::isnan(largest), .sequence = sequence_};
+  where_ = BadPlace{.tensor = std::string(name), .nan = std::isnan(largest), .sequence = sequence_};
 }
 
-void FirstBad::look(std::string_view name, const Kept& values, size_t n) {
+void FirstBad::look(std::string_view name, const SavedTensor& values, size_t n) {
   if (values.type == kernels::DType::kF32) return look(name, static_cast<const float*>(values.data), n);
   float wide[1024];
-  for (size_t i = 0; i < n && !place_; i += std::size(wide)) {
+  for (size_t i = 0; i < n && !where_; i += std::size(wide)) {
     const size_t count = std::min(std::size(wide), n - i);
     kernels::widen(values.type, static_cast<const kernels::Half*>(values.data) + i, wide, count);
     look(name, wide, count);
@@ -65,7 +65,7 @@ void FirstBad::look_at_gradient(const Pass& pass, size_t tensor) {
 }
 
 void FirstBad::saw(const Pass& pass, Stage stage, size_t which) {
-  if (place_) return;
+  if (where_) return;
   sequence_ = pass.batch.first_sequence;
   const Workspace& work = pass.work;
   const size_t n = pass.rows() * pass.config.width;

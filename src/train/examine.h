@@ -21,7 +21,7 @@ struct BadPlace {
 };
 
 // "NaN" or "infinity".
-std::string_view kind_of(const BadPlace& place);
+std::string_view kind_of(const BadPlace& where);
 
 // The first of the weights, or of anything else with that layout, that is not finite.
 std::optional<BadPlace> first_bad_tensor(const ParameterLayout& layout, std::span<const float> values);
@@ -31,16 +31,16 @@ class FirstBad : public Watch {
  public:
   void saw(const Pass& pass, Stage stage, size_t which) override;
 
-  const std::optional<BadPlace>& place() const { return place_; }
+  const std::optional<BadPlace>& where() const { return where_; }
 
  private:
   void look(std::string_view name, const float* values, size_t n);
-  void look(std::string_view name, const Kept& values, size_t n);
+  void look(std::string_view name, const SavedTensor& values, size_t n);
   void look_at_block(const Pass& pass, size_t layer);
   void look_at_gradient(const Pass& pass, size_t tensor);
 
   uint64_t sequence_ = 0;
-  std::optional<BadPlace> place_;
+  std::optional<BadPlace> where_;
 };
 
 }  // namespace quern::train

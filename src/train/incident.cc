@@ -28,9 +28,9 @@ constexpr const char* kRunFile = "run.toml";
 constexpr uint64_t kVersion = 1;
 constexpr std::array<std::string_view, 4> kTroubles = {"none", "loss", "gradient", "spike"};
 
-Json place_json(const std::optional<BadPlace>& place) {
-  if (!place) return nullptr;
-  return {{"tensor", place->tensor}, {"kind", kind_of(*place)}, {"sequence", place->sequence}};
+Json place_json(const std::optional<BadPlace>& where) {
+  if (!where) return nullptr;
+  return {{"tensor", where->tensor}, {"kind", kind_of(*where)}, {"sequence", where->sequence}};
 }
 
 std::string to_json(const Incident& incident) {
@@ -62,9 +62,9 @@ class Fields {
     if (!object_.contains(key)) throw Error("[incident] {}: {}: expected this field, found none", file_, key);
     return object_[key];
   }
-  uint64_t whole(const char* key, uint64_t most = UINT64_MAX) const {
+  uint64_t whole(const char* key, uint64_t max = UINT64_MAX) const {
     if (!at(key).is_number_unsigned()) fail(key, "a whole number from 0");
-    if (at(key).get<uint64_t>() > most) fail(key, fmt::format("at most {}", most));
+    if (at(key).get<uint64_t>() > max) fail(key, fmt::format("at most {}", max));
     return at(key).get<uint64_t>();
   }
   std::string text(const char* key) const {
@@ -78,7 +78,7 @@ class Fields {
     if (code != std::errc() || end != digits.data() + digits.size()) fail(key, "a number as text");
     return value;
   }
-  std::optional<BadPlace> place(const char* key) const {
+  std::optional<BadPlace> where(const char* key) const {
     if (at(key).is_null()) return std::nullopt;
     const Fields fields(at(key), file_);
     return BadPlace{
@@ -114,7 +114,7 @@ Incident parse_incident(const std::string& text, const fs::path& path, const che
                     .gradient_norm = fields.number("gradient_norm"),
                     .spike_z = fields.number("spike_z"),
                     .gradient_hash = fields.text("gradient_hash"),
-                    .findings = {.weight = fields.place("weight"), .pass = fields.place("first_bad")},
+                    .findings = {.weight = fields.where("weight"), .pass = fields.where("first_bad")},
                     .worst_sequence = fields.whole("worst_sequence"),
                     .worst_loss = fields.number("worst_loss"),
                     .target = fields.text("target")};
@@ -166,9 +166,9 @@ std::string deviations_text(double z) {
   return std::abs(z) < 1e6 ? fmt::format("{:.1f}", z) : fmt::format("{:.4g}", z);
 }
 
-std::string describe(const BadPlace& place, uint64_t sequences, uint64_t at_once) {
-  return fmt::format("first {}: {}, sequence {} of {}, micro-batch {} of {}", kind_of(place), place.tensor,
-                     place.sequence + 1, sequences, place.sequence / at_once + 1, (sequences + at_once - 1) / at_once);
+std::string describe(const BadPlace& where, uint64_t sequences, uint64_t at_once) {
+  return fmt::format("first {}: {}, sequence {} of {}, micro-batch {} of {}", kind_of(where), where.tensor,
+                     where.sequence + 1, sequences, where.sequence / at_once + 1, (sequences + at_once - 1) / at_once);
 }
 
 }  // namespace
@@ -216,8 +216,8 @@ fs::path save_incident(const fs::path& folder, const Incident& incident, const S
   state.step = incident.step;
   state.updates = incident.before.updates;
   state.loss_scale = incident.gradient_scale;
-  const data::StreamPosition& place = incident.before.position;
-  if (state.stream) state.stream = checkpoint::StreamPlace{.piece = place.piece, .token = place.token};
+  const data::StreamPosition& where = incident.before.position;
+  if (state.stream) state.stream = checkpoint::StreamPosition{.piece = where.piece, .token = where.token};
   const size_t context = record.config.model.context;
   const std::vector<checkpoint::ExtraFile> extras = {{kIncidentFile, to_json(incident)},
                                                      {kRunFile, to_toml(record.config)},

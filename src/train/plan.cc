@@ -175,7 +175,7 @@ ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
 
 size_t thread_count(const RunConfig& config) {
   if (config.train.threads != 0) return config.train.threads;
-  return std::min(cpu_info().usable_cores, kMostThreads);
+  return std::min(cpu_info().usable_cores, kMaxThreads);
 }
 
 Plan make_plan(const RunConfig& config, uint32_t vocabulary, uint64_t program) {

@@ -145,10 +145,10 @@ class Session {
 
  private:
   static TrainerState trainer_state(const checkpoint::State& state) {
-    const checkpoint::StreamPlace place = state.stream.value_or(checkpoint::StreamPlace{});
+    const checkpoint::StreamPosition where = state.stream.value_or(checkpoint::StreamPosition{});
     return {.steps = state.step,
             .left_out = state.left_out,
-            .position = {.piece = place.piece, .token = place.token},
+            .position = {.piece = where.piece, .token = where.token},
             .updates = state.updates,
             .losses = state.losses};
   }
@@ -352,7 +352,8 @@ class Session {
     state_.data_position = (state_.step + state_.left_out) * sequences;
     state_.tokens = state_.step * sequences * config_.model.context;
     if (dataset_.text) {
-      state_.stream = checkpoint::StreamPlace{.piece = trainer_.position().piece, .token = trainer_.position().token};
+      state_.stream =
+          checkpoint::StreamPosition{.piece = trainer_.position().piece, .token = trainer_.position().token};
     }
     return state_;
   }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 // 32 MiB, in which a word that is worth a token of its own occurs often enough. Counted at 45 to 70 MB/s: in half a
 // second, where 200 MB would take three and 100 GB half an hour.
-constexpr uint64_t kMostSamples = 512;
+constexpr uint64_t kMaxSamples = 512;
 
 data::TextSources sources_of(const RunConfig& config) {
   if (config.data.paths.empty()) {
@@ -62,7 +62,7 @@ std::unique_ptr<data::Tokenizer> learn_characters(const data::TextPieces& text, 
 std::unique_ptr<data::Tokenizer> learn_bpe(const data::TextPieces& text, uint64_t vocabulary,
                                            const Progress& progress) {
   data::BpeTrainer trainer;
-  for_each_piece(text, std::min(text.count(), kMostSamples), progress,
+  for_each_piece(text, std::min(text.count(), kMaxSamples), progress,
                  [&](const data::TextPieces::Span& span) { trainer.add(span.text); });
   if (progress) progress("learning a vocabulary", 0, 1);
   return trainer.train(data::with_end_of_text(vocabulary));

@@ -232,8 +232,8 @@ Trouble Trainer::judge() {
   spike_z_ = std::isfinite(loss_) ? trend_.z(loss_) : 0;
   if (!std::isfinite(loss_)) return Trouble::kLoss;
   if (!update_.finite) return Trouble::kGradient;
-  const double most = config_.diagnostics.spike_z;
-  return most > 0 && spike_z_ > most ? Trouble::kSpike : Trouble::kNone;
+  const double max = config_.diagnostics.spike_z;
+  return max > 0 && spike_z_ > max ? Trouble::kSpike : Trouble::kNone;
 }
 
 void Trainer::submit_to_every_team(TaskKind kind, size_t pieces) {
@@ -330,7 +330,7 @@ Findings Trainer::examine(const StepTokens& tokens, const TrainerState& at) {
   const auto scale = static_cast<float>(1 / static_cast<double>(sequences * T));
   gradient_.measure(false);
   FirstBad watch;
-  for (size_t s = 0; s < sequences && !watch.place(); ++s) {
+  for (size_t s = 0; s < sequences && !watch.where(); ++s) {
     model_.forward_backward({.tokens = tokens.inputs.data() + s * T,
                              .targets = tokens.targets.data() + s * T,
                              .sequences = 1,
@@ -342,7 +342,7 @@ Findings Trainer::examine(const StepTokens& tokens, const TrainerState& at) {
                             scale, gradient_, work_[0], {}, &watch);
   }
   gradient_.join_all();
-  return {.weight = first_bad_tensor(model_.layout(), model_.weights().values()), .pass = watch.place()};
+  return {.weight = first_bad_tensor(model_.layout(), model_.weights().values()), .pass = watch.where()};
 }
 
 }  // namespace quern::train

@@ -45,8 +45,8 @@ Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed faile
       waits_(options.threads) {
   for (size_t i = 0; i < options.teams; ++i) {
     const size_t size = members_of(i, options.teams, options.threads);
-    crews_.push_back(std::make_unique<Crew>());
-    crews_[i]->team = std::make_unique<Team>(size);
+    team_states_.push_back(std::make_unique<TeamState>());
+    team_states_[i]->team = std::make_unique<Team>(size);
   }
   try {
     start_threads(options.pin);
@@ -60,10 +60,11 @@ Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed faile
 
 void Workers::start_threads(bool pin) {
   threads_.reserve(waits_.size());
-  for (size_t i = 0; i < crews_.size(); ++i) {
+  for (size_t i = 0; i < team_states_.size(); ++i) {
     for (size_t m = 0; m < members(i); ++m) {
       const size_t thread = threads_.size();
-      const Member member{.team = crews_[i]->team.get(), .index = m, .size = members(i), .waits = &waits_[thread]};
+      const Member member{
+          .team = team_states_[i]->team.get(), .index = m, .size = members(i), .waits = &waits_[thread]};
       threads_.emplace_back([this, i, member, thread, pin] {
         if (pin) pin_this_thread(thread);
         thread_main(i, member);
@@ -97,9 +98,9 @@ WaitTimes Workers::waits() const {
 }
 
 void Workers::thread_main(size_t index, const Member& member) {
-  Crew& crew = *crews_[index];
+  TeamState& state = *team_states_[index];
   try {
-    member.leads() ? lead(crew, index, member) : follow(crew, index, member);
+    member.leads() ? lead(state, index, member) : follow(state, index, member);
   } catch (const Stopped&) {  // another thread failed, and has said so
   } catch (...) {
     fail(std::current_exception());
@@ -124,7 +125,7 @@ void Workers::count_wait(const Member& member, double start) const {
   detail::current_profile->add_wait(kWorkWait, static_cast<int64_t>(start * 1e9), static_cast<int64_t>(counted * 1e9));
 }
 
-void Workers::lead(Crew& crew, size_t index, const Member& member) {
+void Workers::lead(TeamState& state, size_t index, const Member& member) {
   for (;;) {
     std::optional<Task> task = queue_.try_pop();
     if (!task) {
@@ -135,10 +136,10 @@ void Workers::lead(Crew& crew, size_t index, const Member& member) {
     } else {
       detail::current_profile = profile_of(member);
     }
-    crew.leave = !task;
-    if (task) crew.task = *task;
-    if (member.size > 1) crew.posted.add(1);
-    if (crew.leave) return;
+    state.leave = !task;
+    if (task) state.task = *task;
+    if (member.size > 1) state.posted.add(1);
+    if (state.leave) return;
     const Timed timed(kOther);
     run_(*task, index, member);
     member.meet();
@@ -147,16 +148,16 @@ void Workers::lead(Crew& crew, size_t index, const Member& member) {
 }
 
 // The leader cannot post again before every member is back from the task, so none is missed.
-void Workers::follow(Crew& crew, size_t index, const Member& member) {
+void Workers::follow(TeamState& state, size_t index, const Member& member) {
   for (uint32_t seen = 0;; ++seen) {
     const double start = seconds_now();
-    crew.posted.await_change(seen);
+    state.posted.await_change(seen);
     // In this order: when it was a failure that posted, the leader may be writing what is for us.
-    if (has_failed_.load(std::memory_order_acquire) || crew.leave) return;
+    if (has_failed_.load(std::memory_order_acquire) || state.leave) return;
     detail::current_profile = profile_of(member);
     count_wait(member, start);
     const Timed timed(kOther);
-    run_(crew.task, index, member);
+    run_(state.task, index, member);
     member.meet();
   }
 }
@@ -168,9 +169,9 @@ void Workers::fail(std::exception_ptr exception) noexcept {
   queue_.close();
   while (queue_.try_pop()) {
   }
-  for (const std::unique_ptr<Crew>& crew : crews_) {
-    crew->team->stop();
-    crew->posted.add(1);
+  for (const std::unique_ptr<TeamState>& state : team_states_) {
+    state->team->stop();
+    state->posted.add(1);
   }
   failed_();
 }

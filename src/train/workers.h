@@ -22,7 +22,7 @@ struct Batch;
 
 namespace quern::train {
 
-inline constexpr size_t kMostThreads = 64;  // promise I1 is tested up to here
+inline constexpr size_t kMaxThreads = 64;  // promise I1 is tested up to here
 
 enum class TaskKind : uint8_t { kTrain, kLoss, kJoin, kUpdate };
 
@@ -33,7 +33,7 @@ struct Task {
 };
 
 struct WorkersOptions {
-  size_t threads = 1;  // 1 to kMostThreads
+  size_t threads = 1;  // 1 to kMaxThreads
   size_t teams = 1;    // at most `threads`, which are spread over them
   bool pin = false;    // thread i stays on the i-th core that the process may use
 };
@@ -57,8 +57,8 @@ class Workers {
   ~Workers();
 
   size_t threads() const { return threads_.size(); }
-  size_t teams() const { return crews_.size(); }
-  size_t members(size_t team) const { return crews_[team]->team->size(); }
+  size_t teams() const { return team_states_.size(); }
+  size_t members(size_t team) const { return team_states_[team]->team->size(); }
 
   // Any thread, members included. Tasks are taken up in the order of their submission. Waits while the queue is full.
   void submit(const Task& task);
@@ -78,7 +78,7 @@ class Workers {
 
  private:
   // A team and what its leader hands to the others.
-  struct Crew {
+  struct TeamState {
     std::unique_ptr<Team> team;
     Task task;
     bool leave = false;  // instead of a task
@@ -86,9 +86,9 @@ class Workers {
   };
 
   void start_threads(bool pin);
-  void thread_main(size_t crew, const Member& member);
-  void lead(Crew& crew, size_t index, const Member& member);
-  void follow(Crew& crew, size_t index, const Member& member);
+  void thread_main(size_t state, const Member& member);
+  void lead(TeamState& state, size_t index, const Member& member);
+  void follow(TeamState& state, size_t index, const Member& member);
   void end() noexcept;
   void fail(std::exception_ptr exception) noexcept;
   ThreadProfile* profile_of(const Member& member) const;
@@ -99,7 +99,7 @@ class Workers {
   Done done_;
   Failed failed_;
   BoundedQueue<Task, 200> queue_;  // looks for 100 us before it sleeps: the gap between two steps
-  std::vector<std::unique_ptr<Crew>> crews_;
+  std::vector<std::unique_ptr<TeamState>> team_states_;
   std::vector<WaitClock> waits_;  // one a thread
   std::atomic<double> count_from_{std::numeric_limits<double>::infinity()}, count_until_{0};
   Profile* profile_ = nullptr;  // made visible by the queue

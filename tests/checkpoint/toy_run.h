@@ -63,7 +63,7 @@ inline State state_at(uint64_t step) {
           .best_step = std::min<uint64_t>(step, 3),
           .data_tokens = 1'000'000,
           .data_hash = 0x0123456789ABCDEF * step,
-          .stream = step % 2 == 0 ? std::optional(StreamPlace{.piece = 7 * step, .token = step}) : std::nullopt};
+          .stream = step % 2 == 0 ? std::optional(StreamPosition{.piece = 7 * step, .token = step}) : std::nullopt};
 }
 
 inline constexpr HfConfig kToyConfig = {.layers = 3, .heads = 2, .width = 8, .context = 16, .vocabulary = 5};

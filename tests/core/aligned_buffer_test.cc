@@ -71,9 +71,9 @@ TEST(AlignedBuffer, MovesAndLeavesNothingBehind) {
 }
 
 TEST(AlignedBuffer, SizesThatOverflowAreErrors) {
-  const size_t most = std::numeric_limits<size_t>::max();
-  EXPECT_NE(message_of(most).find("[memory] expected at most"), std::string::npos) << message_of(most);
-  EXPECT_NE(message_of(most / 8 + 2).find(std::to_string(most / 8 + 2) + " elements of 8 bytes"), std::string::npos);
+  const size_t max = std::numeric_limits<size_t>::max();
+  EXPECT_NE(message_of(max).find("[memory] expected at most"), std::string::npos) << message_of(max);
+  EXPECT_NE(message_of(max / 8 + 2).find(std::to_string(max / 8 + 2) + " elements of 8 bytes"), std::string::npos);
 }
 
 TEST(AlignedBuffer, MemoryThatIsNotThereIsAnErrorThatNamesTheSize) {

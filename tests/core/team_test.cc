@@ -25,19 +25,19 @@ TEST(Member, PartsCoverEverythingOnceInWholeUnitsAndEvenly) {
   for (const size_t size : {1, 2, 3, 5, 8, 64}) {
     for (const size_t n : {0, 1, 2, 15, 16, 17, 100, 1000}) {
       for (const size_t unit : {1, 16, 48}) {
-        size_t at = 0, least = SIZE_MAX, most = 0;
+        size_t at = 0, min = SIZE_MAX, max = 0;
         for (size_t i = 0; i < size; ++i) {
           const Range part = Member{.index = i, .size = size}.part(n, unit);
           ASSERT_EQ(part.begin, at) << n << " by " << unit << " for " << size;
           ASSERT_LE(part.begin, part.end);
           ASSERT_TRUE(part.begin % unit == 0 || part.begin == n);
           const size_t units = (part.size() + unit - 1) / unit;
-          least = std::min(least, units);
-          most = std::max(most, units);
+          min = std::min(min, units);
+          max = std::max(max, units);
           at = part.end;
         }
         ASSERT_EQ(at, n);
-        ASSERT_LE(most - least, 1u) << n << " by " << unit << " for " << size;
+        ASSERT_LE(max - min, 1u) << n << " by " << unit << " for " << size;
       }
     }
   }

@@ -7,7 +7,7 @@ namespace quern::data {
 namespace {
 
 TEST(Utf8, EveryCodePointIsReadAsItWasWritten) {
-  for (uint32_t value = 0; value <= kLargestCodePoint; ++value) {
+  for (uint32_t value = 0; value <= kMaxCodePoint; ++value) {
     if (value >= 0xD800 && value <= 0xDFFF) continue;
     std::string text;
     append_utf8(value, text);

@@ -25,8 +25,8 @@ struct Head {
   // What dropout multiplies the probability of (i, j) by.
   float multiplier(const kernels::Dropout& dropout, size_t i, size_t j) const {
     const uint64_t element = (h * shape.T + i) * ((shape.T + 63) / 64 * 64) + j;
-    const bool kept = dropout.rate == 0.0f || kernels::dropout_word(dropout.stream, element) >= dropout.threshold();
-    return kept ? dropout.scale() : 0.0f;
+    const bool saved = dropout.rate == 0.0f || kernels::dropout_word(dropout.stream, element) >= dropout.threshold();
+    return saved ? dropout.scale() : 0.0f;
   }
 };
 

@@ -173,12 +173,12 @@ TEST(Convert, KeepLeavesWhatIsKept) {
         std::vector<float> widened(n);
         narrow(type, values.data(), expected.data(), n);
         widen(type, expected.data(), widened.data(), n);
-        const auto kept = std::make_unique<Half[]>(n + offset + 1);
-        kept[n + offset] = 0x1234;
-        keep(x.data(), kept.get() + offset, type, n);
-        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), kept.get() + offset)) << n;
+        const auto saved = std::make_unique<Half[]>(n + offset + 1);
+        saved[n + offset] = 0x1234;
+        save_rounded(x.data(), saved.get() + offset, type, n);
+        EXPECT_TRUE(std::equal(expected.begin(), expected.end(), saved.get() + offset)) << n;
         EXPECT_TRUE(test::same_bits(widened, x.span())) << n;
-        EXPECT_EQ(kept[n + offset], 0x1234);
+        EXPECT_EQ(saved[n + offset], 0x1234);
       }
     }
   });

@@ -21,9 +21,9 @@ struct Row {
 
 // The order of operations that cross_entropy.cc promises, one element at a time.
 Row twin_row(const std::vector<float>& logits, size_t target, float scale) {
-  twin::Lanes most(-std::numeric_limits<float>::infinity());
-  for (size_t j = 0; j < logits.size(); ++j) most.at(j) = most.at(j) < logits[j] ? logits[j] : most.at(j);
-  const float shift = most.max();
+  twin::Lanes max(-std::numeric_limits<float>::infinity());
+  for (size_t j = 0; j < logits.size(); ++j) max.at(j) = max.at(j) < logits[j] ? logits[j] : max.at(j);
+  const float shift = max.max();
   twin::Lanes lanes;
   Row row;
   for (size_t j = 0; j < logits.size(); ++j) {
@@ -39,10 +39,10 @@ Row twin_row(const std::vector<float>& logits, size_t target, float scale) {
 }
 
 double reference_loss(const std::vector<double>& logits, size_t target) {
-  const double most = *std::max_element(logits.begin(), logits.end());
+  const double max = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
-  for (const double x : logits) sum += std::exp(x - most);
-  return std::log(sum) + most - logits[target];
+  for (const double x : logits) sum += std::exp(x - max);
+  return std::log(sum) + max - logits[target];
 }
 
 TEST(CrossEntropy, EqualsTheTwin) {

@@ -153,11 +153,11 @@ void expect_kept(Problem& problem, Size size, Epilogue epilogue, DType type, con
   }
   for (const bool blocks : {false, true}) {
     Gemm args = problem.args();
-    Bytes kept(size.M * args.c_stride, type);
-    const Bytes untouched = kept;
+    Bytes saved(size.M * args.c_stride, type);
+    const Bytes untouched = saved;
     args.epilogue = epilogue;
     args.bias = bias;
-    args.kept = {kept.data(), type};
+    args.saved = {saved.data(), type};
     const size_t row = blocks ? size.M / 2 : 0, column = blocks && size.N > kPanelColumns ? kPanelColumns : 0;
     for (const Range rows : {Range{0, row}, Range{row, size.M}}) {
       for (const Range columns : {Range{0, column}, Range{column, size.N}}) {
@@ -165,7 +165,7 @@ void expect_kept(Problem& problem, Size size, Epilogue epilogue, DType type, con
       }
     }
     EXPECT_TRUE(test::same_bits(expected_c, problem.result())) << blocks;
-    const std::byte* found = static_cast<const std::byte*>(kept.data());
+    const std::byte* found = static_cast<const std::byte*>(saved.data());
     for (size_t e = 0; e < size.M * args.c_stride; ++e) {
       const size_t i = e / args.c_stride, j = e % args.c_stride;
       const uint32_t gap = element(untouched.span().data(), type, e);

@@ -181,7 +181,7 @@ Gradients run_backward(const Inputs& in, const Forward& f, size_t offset = 0, DT
   test::Placed dx(in.before.dx, offset), dweight(in.before.dweight, 3), dbias(in.before.dbias, 5);
   Stored normal(type, f.normal, offset);
   const auto rows = [&](size_t first, size_t count) {
-    layernorm_backward({.kept = {normal.at(first * in.C), type, reciprocal.data() + first},
+    layernorm_backward({.saved = {normal.at(first * in.C), type, reciprocal.data() + first},
                         .weight = weight.data(),
                         .dout = dout.data() + first * in.C,
                         .dx = dx.data() + first * in.C,
@@ -274,7 +274,7 @@ TEST(Layernorm, OutIsTheSameWhenNothingIsKept) {
   test::for_each_target([&](const Target&) {
     for_each_shape([&](const Inputs& in, size_t offset, DType type) {
       test::Placed out(in.x.size(), -7.0f, offset), sum(in.x, offset);
-      const LayernormKept nothing{nullptr, type, nullptr};
+      const LayernormSaved nothing{nullptr, type, nullptr};
       layernorm_forward(in.x.data(), in.weight.data(), in.bias.data(), out.data(), nothing, in.rows, in.C);
       EXPECT_TRUE(test::same_bits(run_forward(in, offset, type).out, out.span()));
       residual_layernorm_forward(sum.data(), in.delta.data(), sum.data(), in.weight.data(), in.bias.data(), out.data(),
@@ -389,13 +389,13 @@ TEST(Layernorm, InPlaceGivesTheSame) {
       test::Placed values(in.x, offset);
       std::vector<float> reciprocal(in.rows), out(in.x.size());
       Stored normal(type, in.x.size(), 0);
-      const LayernormKept kept{normal.at(0), type, reciprocal.data()};
-      layernorm_forward(values.data(), in.weight.data(), in.bias.data(), values.data(), kept, in.rows, in.C);
+      const LayernormSaved saved{normal.at(0), type, reciprocal.data()};
+      layernorm_forward(values.data(), in.weight.data(), in.bias.data(), values.data(), saved, in.rows, in.C);
       expect_same(run_forward(in, 0, type), {values.copy(), normal.copy(), reciprocal, in.x});
 
       test::Placed sum(in.x, offset);
       residual_layernorm_forward(sum.data(), in.delta.data(), sum.data(), in.weight.data(), in.bias.data(), out.data(),
-                                 kept, in.rows, in.C);
+                                 saved, in.rows, in.C);
       expect_same(run_residual(in, 0, type), {out, normal.copy(), reciprocal, sum.copy()});
     });
   });
@@ -409,7 +409,7 @@ TEST(Layernorm, BackwardOnTopOfDout) {
       Gradients found = in.before;
       test::Placed dx(in.dout, offset);
       Stored normal(type, f.normal, 0);
-      layernorm_backward({.kept = {normal.at(0), type, f.reciprocal.data()},
+      layernorm_backward({.saved = {normal.at(0), type, f.reciprocal.data()},
                           .weight = in.weight.data(),
                           .dout = dx.data(),
                           .dx = dx.data(),
@@ -439,11 +439,11 @@ TEST(Layernorm, RowsCutInOrderGiveTheSameBits) {
 TEST(Layernorm, NoRowsTouchNothing) {
   test::for_each_target([&](const Target&) {
     for (const DType type : kTypes) {
-      const LayernormKept kept{nullptr, type, nullptr};
-      layernorm_forward(nullptr, nullptr, nullptr, nullptr, kept, 0, 16);
-      residual_layernorm_forward(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, kept, 0, 512);
+      const LayernormSaved saved{nullptr, type, nullptr};
+      layernorm_forward(nullptr, nullptr, nullptr, nullptr, saved, 0, 16);
+      residual_layernorm_forward(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, saved, 0, 512);
       layernorm_apply(nullptr, type, nullptr, nullptr, nullptr, 0, 16);
-      layernorm_backward({kept, nullptr, nullptr, nullptr, nullptr, nullptr}, 0, 16);
+      layernorm_backward({saved, nullptr, nullptr, nullptr, nullptr, nullptr}, 0, 16);
     }
   });
 }

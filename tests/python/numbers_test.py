@@ -183,7 +183,7 @@ def test_options_of_a_sample(prioritised):
 
 
 def test_columns():
-    refuses(lambda: quern.Column("float32", 10, "sparse", most=np.float32(2.5)), "most: expected a whole number from 0, found 2.5")
+    refuses(lambda: quern.Column("float32", 10, "sparse", max_nonzero=np.float32(2.5)), "max_nonzero: expected a whole number from 0, found 2.5")
     refuses(lambda: quern.Column("float32", 2.0), "shape: expected whole numbers from 1, found 2.0")
     refuses(lambda: quern.Column("float32", (2.0,)), "shape: expected a whole number from 1, found 2.0")
     refuses(lambda: quern.Column("float32", None), "shape: expected whole numbers from 1, found None")

@@ -7,7 +7,7 @@ import pytest
 
 import quern
 
-COLUMNS = {"planes": ("float32", (3, 4)), "move": "int16", "policy": quern.Column("float32", (40,), "sparse", most=5),
+COLUMNS = {"planes": ("float32", (3, 4)), "move": "int16", "policy": quern.Column("float32", (40,), "sparse", max_nonzero=5),
            "mask": quern.Column("uint8", (3, 7), encoding="bits")}
 
 

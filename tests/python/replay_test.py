@@ -137,4 +137,4 @@ def test_what_it_says_about_itself(buffer):
     assert repr(buffer) == "<quern.ReplayBuffer: 0 of 100 rows, 4 columns>"
     assert buffer.row_bytes == 48 + 2 + buffer.columns["policy"].stored_bytes + 3
     assert quern.Column("uint8", [3, 7], "bits") == buffer.columns["mask"]
-    assert repr(buffer.columns["policy"]) == "quern.Column('float32', (40,), encoding='sparse', most=5)"
+    assert repr(buffer.columns["policy"]) == "quern.Column('float32', (40,), encoding='sparse', max_nonzero=5)"

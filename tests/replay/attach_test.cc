@@ -18,32 +18,32 @@ namespace {
 
 using test::message_of;
 
-class AttachTest : public testing::TestWithParam<Place::Kind> {
+class AttachTest : public testing::TestWithParam<Storage::Kind> {
  protected:
-  AttachTest() { ReplayBuffer::remove(place_); }
+  AttachTest() { ReplayBuffer::remove(storage_); }
   ~AttachTest() override {
     unlink(path_.c_str());
     unlink(target_.c_str());
   }
 
-  ReplayBuffer make(const Place& place) const {
-    return ReplayBuffer::create(Schema({{.name = "a", .dtype = DType::kU8}}), {.capacity = 4}, place);
+  ReplayBuffer make(const Storage& storage) const {
+    return ReplayBuffer::create(Schema({{.name = "a", .dtype = DType::kU8}}), {.capacity = 4}, storage);
   }
 
   // Without the place that it starts with.
   std::string attach_message() const {
-    const std::string message = message_of([&] { ReplayBuffer::attach(place_); });
-    return message.starts_with(place_.text()) ? message.substr(place_.text().size()) : message;
+    const std::string message = message_of([&] { ReplayBuffer::attach(storage_); });
+    return message.starts_with(storage_.text()) ? message.substr(storage_.text().size()) : message;
   }
 
-  Place named(const std::string& name) const {
-    if (GetParam() == Place::Kind::kFile) return Place::in_file(folder_ / name);
-    return Place::in_shared("attach_test-" + std::to_string(getpid()) + name);
+  Storage named(const std::string& name) const {
+    if (GetParam() == Storage::Kind::kFile) return Storage::in_file(folder_ / name);
+    return Storage::in_shared("attach_test-" + std::to_string(getpid()) + name);
   }
 
   test::TemporaryFolder folder_;
-  Place place_ = named("buffer");
-  std::string path_ = place_.path();
+  Storage storage_ = named("buffer");
+  std::string path_ = storage_.path();
   std::string target_ = named("target").path();
 };
 
@@ -54,7 +54,7 @@ TEST_P(AttachTest, ASymbolicLinkIsRefused) {
 }
 
 TEST_P(AttachTest, WhatOthersCanWriteIsRefused) {
-  { const ReplayBuffer buffer = make(place_); }
+  { const ReplayBuffer buffer = make(storage_); }
   for (const mode_t mode : {0620, 0602, 0666}) {
     ASSERT_EQ(chmod(path_.c_str(), mode), 0);
     EXPECT_EQ(attach_message(), fmt::format(": expected a file that only its owner can write, found mode {:o}; run "
@@ -66,7 +66,7 @@ TEST_P(AttachTest, WhatOthersCanWriteIsRefused) {
 }
 
 TEST_P(AttachTest, TheFileOfAnotherUserIsRefused) {
-  { const ReplayBuffer buffer = make(place_); }
+  { const ReplayBuffer buffer = make(storage_); }
   constexpr uid_t kNobody = 65534;
   if (chown(path_.c_str(), kNobody, kNobody) != 0) GTEST_SKIP() << "giving a file away takes more rights";
   EXPECT_EQ(attach_message(), fmt::format(": expected a file of user {}, who attaches, found one of user {}; attach as "
@@ -87,22 +87,22 @@ TEST_P(AttachTest, WhatIsNoFileIsRefused) {
 TEST_P(AttachTest, WhatWeMakeOnlyWeCanWriteWhateverTheUmask) {
   const int code = test::run_in_child([&] {
     umask(0);
-    const ReplayBuffer buffer = make(place_);
+    const ReplayBuffer buffer = make(storage_);
     struct stat status = {};
     if (stat(path_.c_str(), &status) != 0 || (status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return 1;
-    return ReplayBuffer::attach(place_).capacity() == 4 ? 0 : 2;
+    return ReplayBuffer::attach(storage_).capacity() == 4 ? 0 : 2;
   });
   EXPECT_EQ(code, 0);
 }
 
 TEST_P(AttachTest, WhatIsNoBufferIsNotRemoved) {
   std::ofstream(path_) << "somebody's notes, which are not a replay buffer and longer than the start of one";
-  EXPECT_EQ(message_of([&] { ReplayBuffer::remove(place_); }),
-            place_.text() + ": cannot remove: expected a replay buffer, found something else");
+  EXPECT_EQ(message_of([&] { ReplayBuffer::remove(storage_); }),
+            storage_.text() + ": cannot remove: expected a replay buffer, found something else");
   EXPECT_TRUE(std::filesystem::exists(path_));
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, AttachTest, testing::Values(Place::Kind::kShared, Place::Kind::kFile));
+INSTANTIATE_TEST_SUITE_P(Storages, AttachTest, testing::Values(Storage::Kind::kShared, Storage::Kind::kFile));
 
 }  // namespace
 }  // namespace quern::replay

@@ -29,7 +29,7 @@ Bytes mostly(size_t size, size_t words, unsigned ones, unsigned others, unsigned
 
 Bytes packed(const Bytes& raw, size_t word, int acceleration = 1) {
   BlockCodec codec(acceleration);
-  Bytes out(BlockCodec::most_packed(raw.size()));
+  Bytes out(BlockCodec::max_packed(raw.size()));
   out.resize(codec.pack(raw, word, out.data()));
   return out;
 }

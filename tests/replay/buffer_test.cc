@@ -20,28 +20,29 @@ using test::CheckedRows;
 using test::message_of;
 
 // All kinds of memory do the same.
-class BufferTest : public testing::TestWithParam<Place::Kind> {
+class BufferTest : public testing::TestWithParam<Storage::Kind> {
  protected:
-  BufferTest() { ReplayBuffer::remove(Place::in_shared(name_)); }
-  ~BufferTest() override { ReplayBuffer::remove(Place::in_shared(name_)); }
+  BufferTest() { ReplayBuffer::remove(Storage::in_shared(name_)); }
+  ~BufferTest() override { ReplayBuffer::remove(Storage::in_shared(name_)); }
 
-  Place place() const {
-    if (GetParam() == Place::Kind::kShared) return Place::in_shared(name_);
-    return GetParam() == Place::Kind::kFile ? Place::in_file(folder_ / "buffer") : Place();
+  Storage storage() const {
+    if (GetParam() == Storage::Kind::kShared) return Storage::in_shared(name_);
+    return GetParam() == Storage::Kind::kFile ? Storage::in_file(folder_ / "buffer") : Storage();
   }
   ReplayBuffer make(Schema schema, uint64_t capacity) const {
-    return ReplayBuffer::create(std::move(schema), {.capacity = capacity}, place());
+    return ReplayBuffer::create(std::move(schema), {.capacity = capacity}, storage());
   }
 
   std::string name_ = "buffer_test-" + std::to_string(getpid());
   test::TemporaryFolder folder_;
 };
-std::string place_name(const testing::TestParamInfo<Place::Kind>& info) {
-  if (info.param == Place::Kind::kPrivate) return "Private";
-  return info.param == Place::Kind::kShared ? "Shared" : "File";
+std::string place_name(const testing::TestParamInfo<Storage::Kind>& info) {
+  if (info.param == Storage::Kind::kPrivate) return "Private";
+  return info.param == Storage::Kind::kShared ? "Shared" : "File";
 }
-INSTANTIATE_TEST_SUITE_P(Places, BufferTest,
-                         testing::Values(Place::Kind::kPrivate, Place::Kind::kShared, Place::Kind::kFile), place_name);
+INSTANTIATE_TEST_SUITE_P(Storages, BufferTest,
+                         testing::Values(Storage::Kind::kPrivate, Storage::Kind::kShared, Storage::Kind::kFile),
+                         place_name);
 
 TEST_P(BufferTest, EveryDTypeAndOddSizes) {
   for (const size_t elements : {1, 3, 5, 7, 64, 1001}) {
@@ -66,8 +67,8 @@ TEST_P(BufferTest, EveryDTypeAndOddSizes) {
         }
       }
     }
-    if (GetParam() != Place::Kind::kPrivate) {
-      EXPECT_TRUE(ReplayBuffer::remove(place()));
+    if (GetParam() != Storage::Kind::kPrivate) {
+      EXPECT_TRUE(ReplayBuffer::remove(storage()));
     }
   }
 }
@@ -150,7 +151,7 @@ TEST_P(BufferTest, ColumnsCanBeLeftOutOfARead) {
 TEST_P(BufferTest, EncodedColumns) {
   const Schema schema(
       {{.name = "bits", .dtype = DType::kF32, .shape = {9, 11}, .encoding = Encoding::kBits},
-       {.name = "sparse", .dtype = DType::kF32, .shape = {500}, .encoding = Encoding::kSparse, .most = 3},
+       {.name = "sparse", .dtype = DType::kF32, .shape = {500}, .encoding = Encoding::kSparse, .max_nonzero = 3},
        {.name = "many", .dtype = DType::kU8, .shape = {200000}, .encoding = Encoding::kBits}});
   ReplayBuffer buffer = make(schema, 4);
   std::vector<float> bits(2 * 99), sparse(2 * 500), bits_out(99, 9), sparse_out(500, 9);
@@ -203,7 +204,7 @@ TEST_P(BufferTest, BadInputWritesNothing) {
 TEST_P(BufferTest, Priorities) {
   const Schema schema({{.name = "a", .dtype = DType::kU8}});
   const BufferOptions options{.capacity = 4, .prioritised = true, .alpha = 0.5};
-  ReplayBuffer buffer = ReplayBuffer::create(schema, options, place());
+  ReplayBuffer buffer = ReplayBuffer::create(schema, options, storage());
   const std::byte values[8] = {};
   const std::byte* const in[] = {values};
   const auto weight = [](double priority) { return weight_of(priority, 0.5, 4); };
@@ -235,13 +236,13 @@ TEST_P(BufferTest, Priorities) {
 }
 
 TEST_P(BufferTest, AnotherHandleSeesTheSameRows) {
-  if (GetParam() == Place::Kind::kPrivate) return;
+  if (GetParam() == Storage::Kind::kPrivate) return;
   const Schema schema = test::checked_schema();
   CheckedRows in(schema, 3), out(schema);
   in.fill(1);
   const BufferOptions options{.capacity = 8, .prioritised = true, .limit = {.samples_per_insert = 2, .slack = 9}};
-  auto first = std::make_unique<ReplayBuffer>(ReplayBuffer::create(schema, options, place()));
-  ReplayBuffer second = ReplayBuffer::attach(place());
+  auto first = std::make_unique<ReplayBuffer>(ReplayBuffer::create(schema, options, storage()));
+  ReplayBuffer second = ReplayBuffer::attach(storage());
   EXPECT_EQ(second.schema(), schema);
   EXPECT_EQ(second.options().limit, options.limit);
   first->add(in.inputs(), 3);
@@ -252,8 +253,8 @@ TEST_P(BufferTest, AnotherHandleSeesTheSameRows) {
   EXPECT_TRUE(first->read(3, out.outputs()));
   EXPECT_EQ(first->tree()->total(), second.tree()->total());
   first.reset();
-  EXPECT_TRUE(ReplayBuffer::remove(place()));
-  EXPECT_FALSE(ReplayBuffer::remove(place()));
+  EXPECT_TRUE(ReplayBuffer::remove(storage()));
+  EXPECT_FALSE(ReplayBuffer::remove(storage()));
   EXPECT_EQ(second.add(in.inputs(), 3), 6u);  // lives on without its name
 }
 
@@ -263,41 +264,41 @@ TEST_P(BufferTest, RefusesACapacityOfZeroAndWhatTheMachineHasNot) {
             std::string::npos);
   const std::string message = message_of([&] { make(schema, uint64_t{1} << 38); });
   EXPECT_NE(message.find("cannot get 7"), std::string::npos) << message;  // 70 TiB
-  if (GetParam() != Place::Kind::kPrivate) {
-    EXPECT_FALSE(ReplayBuffer::remove(place()));
+  if (GetParam() != Storage::Kind::kPrivate) {
+    EXPECT_FALSE(ReplayBuffer::remove(storage()));
   }
 }
 
 TEST_P(BufferTest, ANameIsTakenOnce) {
-  if (GetParam() == Place::Kind::kPrivate) return;
+  if (GetParam() == Storage::Kind::kPrivate) return;
   const ReplayBuffer buffer = make(test::checked_schema(), 4);
   EXPECT_EQ(message_of([&] { make(test::checked_schema(), 4); }),
-            place().text() + ": expected a new name, found one that exists; attach to it or remove it");
-  EXPECT_EQ(ReplayBuffer::attach(place()).capacity(), 4u);
+            storage().text() + ": expected a new name, found one that exists; attach to it or remove it");
+  EXPECT_EQ(ReplayBuffer::attach(storage()).capacity(), 4u);
 }
 
 TEST(Buffer, PlacesThatCannotBe) {
   const Schema schema = test::checked_schema();
-  const auto message = [&](const Place& place) {
-    return message_of([&] { ReplayBuffer::create(schema, {.capacity = 1}, place); });
+  const auto message = [&](const Storage& storage) {
+    return message_of([&] { ReplayBuffer::create(schema, {.capacity = 1}, storage); });
   };
-  EXPECT_EQ(message(Place::in_shared("a/b")),
+  EXPECT_EQ(message(Storage::in_shared("a/b")),
             "[replay] shared memory 'a/b': expected a name of at most 200 bytes without '/'");
-  EXPECT_NE(message(Place::in_shared("")).find("expected a name"), std::string::npos);
-  EXPECT_NE(message(Place::in_shared(std::string(201, 'a'))).find("at most 200"), std::string::npos);
-  EXPECT_NE(message(Place::in_file("")).find("expected a name"), std::string::npos);
-  EXPECT_EQ(message(Place::in_file("/nowhere/x")),
+  EXPECT_NE(message(Storage::in_shared("")).find("expected a name"), std::string::npos);
+  EXPECT_NE(message(Storage::in_shared(std::string(201, 'a'))).find("at most 200"), std::string::npos);
+  EXPECT_NE(message(Storage::in_file("")).find("expected a name"), std::string::npos);
+  EXPECT_EQ(message(Storage::in_file("/nowhere/x")),
             "[replay] file '/nowhere/x': cannot create a file in /nowhere: No such file or directory");
-  EXPECT_EQ(message_of([] { ReplayBuffer::attach(Place::in_shared("quern-not-there")); }),
+  EXPECT_EQ(message_of([] { ReplayBuffer::attach(Storage::in_shared("quern-not-there")); }),
             "[replay] shared memory 'quern-not-there': cannot open: No such file or directory");
-  EXPECT_NE(message_of([] { ReplayBuffer::attach(Place::in_file("/tmp")); }), "no error");
+  EXPECT_NE(message_of([] { ReplayBuffer::attach(Storage::in_file("/tmp")); }), "no error");
   EXPECT_NE(message_of([] { ReplayBuffer::attach({}); }).find("found private memory"), std::string::npos);
 }
 
 // A crash of the machine may keep an older page of counters than of words.
 TEST(BufferFile, GoesOnWhereItsRowsEndWhenItsCountersAreBehind) {
   const test::TemporaryFolder folder;
-  const Place place = Place::in_file(folder / "buffer");
+  const Storage storage = Storage::in_file(folder / "buffer");
   const Schema schema({{.name = "x", .dtype = DType::kI32}});
   const BufferOptions options{.capacity = 8};
   const auto add = [](ReplayBuffer& buffer, int32_t x) {
@@ -305,7 +306,7 @@ TEST(BufferFile, GoesOnWhereItsRowsEndWhenItsCountersAreBehind) {
     return buffer.add({&column, 1}, 1);
   };
   {
-    ReplayBuffer buffer = ReplayBuffer::create(schema, options, place);
+    ReplayBuffer buffer = ReplayBuffer::create(schema, options, storage);
     for (int32_t x = 0; x < 20; ++x) add(buffer, x);
   }
   {
@@ -313,7 +314,7 @@ TEST(BufferFile, GoesOnWhereItsRowsEndWhenItsCountersAreBehind) {
     file.seekp(static_cast<std::streamoff>(Layout(schema, options).counters));
     file.write(std::string(2 * sizeof(Counter), '\0').data(), 2 * sizeof(Counter));
   }
-  ReplayBuffer buffer = ReplayBuffer::attach(place);
+  ReplayBuffer buffer = ReplayBuffer::attach(storage);
   EXPECT_EQ(buffer.size(), 8u);
   EXPECT_EQ(add(buffer, 77), 20u);
   int32_t found = 0;

@@ -65,11 +65,11 @@ TEST(ReplayCost, AllocatesNothing) {
 // In shared memory too, where the index of the process is looked up for every row.
 TEST(ReplayCost, AddingAndReadingAllocateNothingAndTakeNoLock) {
   if (!quern::test::kCountsAllocations || !bench::lock_counts()) GTEST_SKIP() << "a sanitizer counts for itself here";
-  const Place place = Place::in_shared("cost_test-" + std::to_string(getpid()));
-  ReplayBuffer::remove(place);
+  const Storage storage = Storage::in_shared("cost_test-" + std::to_string(getpid()));
+  ReplayBuffer::remove(storage);
   for (const bool shared : {false, true}) {
     Sampled sampled;
-    if (shared) sampled.buffer = ReplayBuffer::create(sampled.buffer.schema(), {.capacity = 100}, place);
+    if (shared) sampled.buffer = ReplayBuffer::create(sampled.buffer.schema(), {.capacity = 100}, storage);
     std::byte* const to[] = {reinterpret_cast<std::byte*>(sampled.words.data()), nullptr};
     const auto locks = [] { return bench::lock_counts()->locks; };
     const size_t allocations_before = quern::test::allocation_count;
@@ -81,7 +81,7 @@ TEST(ReplayCost, AddingAndReadingAllocateNothingAndTakeNoLock) {
     EXPECT_EQ(locks() - locks_before, 0);
     EXPECT_TRUE(there);
   }
-  EXPECT_TRUE(ReplayBuffer::remove(place));
+  EXPECT_TRUE(ReplayBuffer::remove(storage));
 }
 
 TEST(ReplayCost, TakesNoLock) {

@@ -29,7 +29,7 @@ uint64_t word_at(const Bytes& bytes, size_t size, size_t i) {
 void set_word(Bytes& bytes, size_t size, size_t i, uint64_t word) { std::memcpy(bytes.data() + i * size, &word, size); }
 
 Column bits_column(DType dtype, size_t n) { return {"x", dtype, {n}, Encoding::kBits, 0}; }
-Column sparse_column(DType dtype, size_t n, size_t most) { return {"x", dtype, {n}, Encoding::kSparse, most}; }
+Column sparse_column(DType dtype, size_t n, size_t max) { return {"x", dtype, {n}, Encoding::kSparse, max}; }
 
 // Copies that start `offset` bytes off and end exactly where their memory does.
 struct Exact {
@@ -69,8 +69,8 @@ Bytes naive_bits(const Column& column, const Bytes& values) {
 Bytes naive_sparse(const Column& column, const Bytes& values) {
   const size_t size = size_of(column.dtype);
   const size_t index_size = column.elements() <= 65536 ? 2 : 4;
-  const size_t kept = (4 + column.most * index_size + size - 1) / size * size;
-  Bytes stored(kept + column.most * size);
+  const size_t kept = (4 + column.max_nonzero * index_size + size - 1) / size * size;
+  Bytes stored(kept + column.max_nonzero * size);
   uint32_t count = 0;
   for (size_t i = 0; i < column.elements(); ++i) {
     const uint64_t word = word_at(values, size, i);
@@ -130,16 +130,16 @@ TEST(Encoding, SparseRowsAreThoseOfTheTwin) {
     std::mt19937 random(2);
     for (const DType dtype : kAll) {
       for (const size_t n : {size_t{1}, size_t{2}, size_t{9}, size_t{64}, size_t{129}, size_t{4672}, size_t{70'000}}) {
-        for (const size_t most : {size_t{1}, std::min<size_t>(n, 37), std::min<size_t>(n, 300)}) {
-          for (const size_t count : {size_t{0}, most / 2, most}) {
-            const Column column = sparse_column(dtype, n, most);
+        for (const size_t max : {size_t{1}, std::min<size_t>(n, 37), std::min<size_t>(n, 300)}) {
+          for (const size_t count : {size_t{0}, max / 2, max}) {
+            const Column column = sparse_column(dtype, n, max);
             const Bytes values = few_words(column, count, random);
             const Bytes stored = naive_sparse(column, values);
-            ASSERT_EQ(stored.size(), column.stored_bytes()) << name_of(dtype) << " " << n << " " << most;
+            ASSERT_EQ(stored.size(), column.stored_bytes()) << name_of(dtype) << " " << n << " " << max;
             size_t bad = 0;
             ASSERT_TRUE(can_encode(column, values.data(), bad));
-            ASSERT_EQ(encoded(column, values, n % 5), stored) << name_of(dtype) << " " << n << " " << most;
-            ASSERT_EQ(decoded(column, stored, n % 3), values) << name_of(dtype) << " " << n << " " << most;
+            ASSERT_EQ(encoded(column, values, n % 5), stored) << name_of(dtype) << " " << n << " " << max;
+            ASSERT_EQ(decoded(column, stored, n % 3), values) << name_of(dtype) << " " << n << " " << max;
           }
         }
       }
@@ -176,16 +176,16 @@ TEST(Encoding, SparseRefusesTheFirstOneTooMany) {
     std::mt19937 random(4);
     for (const DType dtype : kAll) {
       for (const size_t n : {size_t{2}, size_t{64}, size_t{65}, size_t{1000}}) {
-        const size_t most = 1 + random() % (n - 1);
-        const Column column = sparse_column(dtype, n, most);
-        const Bytes values = few_words(column, most + 1 + random() % (n - most), random);
+        const size_t max = 1 + random() % (n - 1);
+        const Column column = sparse_column(dtype, n, max);
+        const Bytes values = few_words(column, max + 1 + random() % (n - max), random);
         size_t expected = 0;
         for (size_t count = 0;; ++expected) {
-          if (word_at(values, size_of(dtype), expected) != 0 && ++count > most) break;
+          if (word_at(values, size_of(dtype), expected) != 0 && ++count > max) break;
         }
         size_t bad = n;
         ASSERT_FALSE(can_encode(column, Exact(values, 1).start, bad));
-        ASSERT_EQ(bad, expected) << name_of(dtype) << " " << n << " " << most;
+        ASSERT_EQ(bad, expected) << name_of(dtype) << " " << n << " " << max;
       }
     }
   });
@@ -212,14 +212,14 @@ TEST(Encoding, AnyBytesDecode) {
 
 // The array may have been changed by another thread between the look at it and the encoding.
 TEST(Encoding, WhatIsTooMuchAfterAllStaysInItsRow) {
-  for (const size_t most : {1, 5, 70}) {
-    const Column column = sparse_column(DType::kF32, 200, most);
+  for (const size_t max : {1, 5, 70}) {
+    const Column column = sparse_column(DType::kF32, 200, max);
     const Bytes ones(column.value_bytes(), std::byte{1});
     std::vector<std::byte> stored(column.stored_bytes() + 64, std::byte{0xEE});
     encode(column, ones.data(), stored.data());
     EXPECT_TRUE(std::all_of(stored.end() - 64, stored.end(), [](std::byte b) { return b == std::byte{0xEE}; }));
     const Bytes values = decoded(column, {stored.begin(), stored.end() - 64}, 0);
-    EXPECT_EQ(std::count(values.begin(), values.end(), std::byte{1}), static_cast<std::ptrdiff_t>(most * 4));
+    EXPECT_EQ(std::count(values.begin(), values.end(), std::byte{1}), static_cast<std::ptrdiff_t>(max * 4));
   }
 }
 

@@ -43,8 +43,8 @@ TEST_F(ForksTest, AChildThatHasClosedItsDescriptorsIsAlive) {
 TEST_F(ForksTest, WithoutDescriptorAndNameAChildIsToldWhatToDo) {
   const test::TemporaryFolder folder;
   ReplayBuffer buffer = make(4);
-  ASSERT_TRUE(ReplayBuffer::remove(place_));
-  const std::string expected = place_.text() +
+  ASSERT_TRUE(ReplayBuffer::remove(storage_));
+  const std::string expected = storage_.text() +
                                ": cannot open it once more: its descriptor was closed and its name is gone; leave "
                                "inherited descriptors open, or remove the buffer later";
   EXPECT_EQ(test::run_in_child([&] {
@@ -65,7 +65,7 @@ TEST_F(ForksTest, WhoClosesItsOwnLockIsToldSo) {
     return 0;
   });
   shared_->wait_for_step(1);
-  const std::string expected = place_.text() +
+  const std::string expected = storage_.text() +
                                ": somebody has closed the descriptors of this process for it; leave "
                                "them open, or attach to it again afterwards";
   EXPECT_EQ(test::run_in_child([&] {
@@ -115,7 +115,7 @@ TEST_F(ForksTest, AForkedChildHasAnIndexOfItsOwn) {
 TEST_F(ForksTest, AForkedChildDoesNotHideTheDeathOfItsParent) {
   ReplayBuffer buffer = make(4);
   const pid_t parent = start_child([&] {
-    ReplayBuffer mine = ReplayBuffer::attach(place_);
+    ReplayBuffer mine = ReplayBuffer::attach(storage_);
     start_child([&] {
       shared_->step.fetch_add(1);
       while (!shared_->stop.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -137,7 +137,7 @@ TEST_F(ForksTest, AForkedChildDoesNotHideTheDeathOfItsParent) {
 
 TEST_F(ForksTest, AForkedChildWritesAlsoWhenTheNameIsGone) {
   ReplayBuffer buffer = make(4);
-  ASSERT_TRUE(ReplayBuffer::remove(place_));
+  ASSERT_TRUE(ReplayBuffer::remove(storage_));
   EXPECT_EQ(test::run_in_child([&] {
               add(buffer, 3);
               return 0;

@@ -21,7 +21,7 @@ constexpr size_t kRows = 8;
 Schema schema() {
   return Schema({{.name = "a", .dtype = DType::kU8, .shape = {3}},
                  {.name = "b", .dtype = DType::kU8, .shape = {40}, .encoding = Encoding::kBits},
-                 {.name = "c", .dtype = DType::kF32, .shape = {20}, .encoding = Encoding::kSparse, .most = 2}});
+                 {.name = "c", .dtype = DType::kF32, .shape = {20}, .encoding = Encoding::kSparse, .max_nonzero = 2}});
 }
 
 BufferOptions options(uint64_t capacity) {
@@ -46,14 +46,14 @@ class HostileContents : public testing::Test {
  protected:
   // The bytes of a full buffer.
   std::string full(uint64_t capacity) {
-    ReplayBuffer buffer = ReplayBuffer::create(schema(), options(capacity), place());
+    ReplayBuffer buffer = ReplayBuffer::create(schema(), options(capacity), storage());
     add(buffer, capacity + capacity / 3);
     std::string bytes = quern::read_file(path_, size_t{1} << 30);
-    ReplayBuffer::remove(place());
+    ReplayBuffer::remove(storage());
     return bytes;
   }
 
-  Place place() const { return Place::in_file(path_); }
+  Storage storage() const { return Storage::in_file(path_); }
 
   void add(ReplayBuffer& buffer, uint64_t rows) {
     const std::byte* const in[] = {zeros_.data(), zeros_.data(), zeros_.data()};
@@ -65,7 +65,7 @@ class HostileContents : public testing::Test {
   // Everything that can be done with a buffer, by every rule.
   void use(const std::string& bytes) {
     std::ofstream(path_, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    ReplayBuffer buffer = ReplayBuffer::attach(place());
+    ReplayBuffer buffer = ReplayBuffer::attach(storage());
     const Layout layout(buffer.schema(), buffer.options());
     std::vector<uint64_t> ids(kRows, 0);
     for (const Rule rule : {Rule::kUniform, Rule::kWithoutReplacement, Rule::kPrioritised, Rule::kRecent}) {

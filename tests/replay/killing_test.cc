@@ -15,7 +15,7 @@ class KillingTest : public ProcessesTest {
  protected:
   pid_t start_writer(ReplayBuffer& inherited, uint64_t seed) {
     return start_child([&, seed] {
-      const auto attached = seed % 2 == 0 ? nullptr : std::make_unique<ReplayBuffer>(ReplayBuffer::attach(place_));
+      const auto attached = seed % 2 == 0 ? nullptr : std::make_unique<ReplayBuffer>(ReplayBuffer::attach(storage_));
       ReplayBuffer& buffer = attached ? *attached : inherited;
       CheckedRows rows(schema_, 5);
       rows.fill(seed);

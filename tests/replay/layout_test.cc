@@ -63,9 +63,9 @@ class LayoutTest : public testing::Test {
  protected:
   std::string attach_message(const std::string& bytes) const {
     write(path_, bytes);
-    std::string message = message_of([&] { ReplayBuffer::attach(Place::in_file(path_)); });
-    const std::string place = Place::in_file(path_).text();
-    if (message.starts_with(place)) message.erase(0, place.size());
+    std::string message = message_of([&] { ReplayBuffer::attach(Storage::in_file(path_)); });
+    const std::string storage = Storage::in_file(path_).text();
+    if (message.starts_with(storage)) message.erase(0, storage.size());
     return message;
   }
   test::TemporaryFolder folder_;
@@ -89,7 +89,7 @@ TEST_F(LayoutTest, PartsFollowOneAnotherOnLines) {
 
 TEST_F(LayoutTest, TheHeaderSaysWhatItWasMadeWith) {
   write(path_, whole_file());
-  const Memory memory = Memory::open(Place::in_file(path_), 0);
+  const Memory memory = Memory::open(Storage::in_file(path_), 0);
   const Description found = read_header(memory);
   EXPECT_EQ(found.schema, example());
   EXPECT_EQ(found.options.capacity, 10u);
@@ -133,7 +133,7 @@ TEST_F(LayoutTest, DamagedFieldsAreNamed) {
 
 TEST_F(LayoutTest, TooLargeForAFile) {
   BufferOptions huge = options();
-  huge.capacity = kMostRows;
+  huge.capacity = kMaxRows;
   const Schema wide({{.name = "a", .dtype = DType::kF64, .shape = {size_t{1} << 32}}});
   EXPECT_NE(message_of([&] { Layout(wide, huge); }).find("less than 2^63 bytes"), std::string::npos);
 }
@@ -160,7 +160,7 @@ TEST_F(LayoutTest, AnyHeaderIsABufferOrAnError) {
     if (i % 3 != 0 && bytes.size() > kHeaderBytes) fix_checksum(bytes);
     write(path_, bytes);
     try {
-      ReplayBuffer buffer = ReplayBuffer::attach(Place::in_file(path_));
+      ReplayBuffer buffer = ReplayBuffer::attach(Storage::in_file(path_));
       if (buffer.schema() == example()) buffer.add(columns, 1);
       ++good;
     } catch (const Error& error) {
@@ -173,16 +173,16 @@ TEST_F(LayoutTest, AnyHeaderIsABufferOrAnError) {
 
 TEST_F(LayoutTest, WhatIsNoBufferIsNotRemoved) {
   const std::string expected =
-      Place::in_file(path_).text() + ": cannot remove: expected a replay buffer, found something else";
+      Storage::in_file(path_).text() + ": cannot remove: expected a replay buffer, found something else";
   write(path_, "a thesis");
-  EXPECT_EQ(message_of([&] { ReplayBuffer::remove(Place::in_file(path_)); }), expected);
+  EXPECT_EQ(message_of([&] { ReplayBuffer::remove(Storage::in_file(path_)); }), expected);
   EXPECT_TRUE(std::filesystem::exists(path_));
   write(path_, changed(8, uint32_t{7}));  // of another version, which nobody can attach to any more
   const std::string link = folder_ / "link";
   std::filesystem::create_symlink(path_, link);
-  EXPECT_NE(message_of([&] { ReplayBuffer::remove(Place::in_file(link)); }), "no error");
-  EXPECT_TRUE(ReplayBuffer::remove(Place::in_file(path_)));
-  EXPECT_FALSE(ReplayBuffer::remove(Place::in_file(path_)));
+  EXPECT_NE(message_of([&] { ReplayBuffer::remove(Storage::in_file(link)); }), "no error");
+  EXPECT_TRUE(ReplayBuffer::remove(Storage::in_file(path_)));
+  EXPECT_FALSE(ReplayBuffer::remove(Storage::in_file(path_)));
 }
 
 }  // namespace

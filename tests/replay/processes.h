@@ -39,14 +39,14 @@ class ProcessesTest : public testing::Test {
     void* memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     shared_ = new (memory) Shared;
     in_.fill(1);
-    ReplayBuffer::remove(place_);
+    ReplayBuffer::remove(storage_);
   }
   ~ProcessesTest() override {
     munmap(shared_, sizeof(Shared));
-    ReplayBuffer::remove(place_);
+    ReplayBuffer::remove(storage_);
   }
 
-  ReplayBuffer make(uint64_t capacity) const { return ReplayBuffer::create(schema_, {.capacity = capacity}, place_); }
+  ReplayBuffer make(uint64_t capacity) const { return ReplayBuffer::create(schema_, {.capacity = capacity}, storage_); }
 
   // Begins a row, tells so, and never comes back.
   void get_stuck(ReplayBuffer& buffer) const {
@@ -75,7 +75,7 @@ class ProcessesTest : public testing::Test {
   Schema schema_ = test::checked_schema();
   CheckedRows in_, out_;
   Shared* shared_;
-  Place place_ = Place::in_shared("processes_test-" + std::to_string(getpid()));
+  Storage storage_ = Storage::in_shared("processes_test-" + std::to_string(getpid()));
 };
 
 }  // namespace quern::replay

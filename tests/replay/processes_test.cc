@@ -21,7 +21,7 @@ namespace {
 
 TEST_F(ProcessesTest, RowsGoFromOneToTheOther) {
   const pid_t child = start_child([&] {
-    ReplayBuffer buffer = ReplayBuffer::attach(place_, 10);  // before it is there
+    ReplayBuffer buffer = ReplayBuffer::attach(storage_, 10);  // before it is there
     add(buffer, 5);
     return 0;
   });
@@ -36,7 +36,7 @@ TEST_F(ProcessesTest, RowsGoFromOneToTheOther) {
 TEST_F(ProcessesTest, TheSlotOfADeadWriterIsTakenOver) {
   ReplayBuffer buffer = make(4);
   const pid_t child = start_child([&] {
-    ReplayBuffer mine = ReplayBuffer::attach(place_);
+    ReplayBuffer mine = ReplayBuffer::attach(storage_);
     get_stuck(mine);
     return 0;
   });
@@ -53,7 +53,7 @@ TEST_F(ProcessesTest, TheSlotOfADeadWriterIsTakenOver) {
 TEST_F(ProcessesTest, AStoppedWriterBlocksNobody) {
   ReplayBuffer buffer = make(4);
   const pid_t child = start_child([&] {
-    ReplayBuffer mine = ReplayBuffer::attach(place_);
+    ReplayBuffer mine = ReplayBuffer::attach(storage_);
     const uint64_t id = mine.ring().write(mine.ring().reserve(1), [&](uint64_t) { raise(SIGSTOP); });
     return id == 0 ? 0 : 1;
   });
@@ -73,7 +73,7 @@ TEST_F(ProcessesTest, AStoppedWriterBlocksNobody) {
 // Nobody is left; the next who comes finds the rows, and no slot that is busy for ever.
 TEST_F(ProcessesTest, AFileSurvivesTheDeathOfAll) {
   const test::TemporaryFolder folder;
-  place_ = Place::in_file(folder / "buffer");
+  storage_ = Storage::in_file(folder / "buffer");
   const pid_t child = start_child([&] {
     ReplayBuffer buffer = make(10);
     add(buffer, 13);
@@ -82,7 +82,7 @@ TEST_F(ProcessesTest, AFileSurvivesTheDeathOfAll) {
   });
   shared_->wait_for_step(1);
   kill_and_wait(child);
-  ReplayBuffer buffer = ReplayBuffer::attach(place_);
+  ReplayBuffer buffer = ReplayBuffer::attach(storage_);
   EXPECT_EQ(buffer.total_added(), 13u);
   EXPECT_EQ(missing(buffer), 1u);
   for (uint64_t id = 4; id < 13; ++id) {
@@ -97,7 +97,7 @@ TEST_F(ProcessesTest, AFileSurvivesTheDeathOfAll) {
 // Killed a little later each time, from before it has begun until it is done.
 TEST_F(ProcessesTest, ACreatorThatDiesLeavesAllOrNothing) {
   const test::TemporaryFolder folder;
-  place_ = Place::in_file(folder / "buffer");
+  storage_ = Storage::in_file(folder / "buffer");
   for (int i = 0; i < 30; ++i) {
     const pid_t child = start_child([&] {
       const ReplayBuffer buffer = make(100000);  // 35 MB
@@ -109,10 +109,10 @@ TEST_F(ProcessesTest, ACreatorThatDiesLeavesAllOrNothing) {
     const std::set<std::string> names = test::names_in(folder.path());
     if (names.empty()) continue;
     EXPECT_EQ(names, std::set<std::string>{"buffer"});
-    ReplayBuffer buffer = ReplayBuffer::attach(place_);
+    ReplayBuffer buffer = ReplayBuffer::attach(storage_);
     add(buffer, 1);
     EXPECT_EQ(buffer.size(), 1u);
-    EXPECT_TRUE(ReplayBuffer::remove(place_));
+    EXPECT_TRUE(ReplayBuffer::remove(storage_));
   }
 }
 
@@ -135,7 +135,7 @@ bool forbid_unnamed_files() {
 // There the memory has a temporary name while it is made. One that a killed process left was there for ever.
 TEST_F(ProcessesTest, WithoutUnnamedFilesTheNextCreatorRemovesWhatADeadOneLeft) {
   const test::TemporaryFolder folder;
-  place_ = Place::in_file(folder / "buffer");
+  storage_ = Storage::in_file(folder / "buffer");
   write_file(folder / ".tmp-quern-1234-0x7f", "not ours");
   const auto temporaries = [&] { return test::names_in(folder.path()).size() - 1; };
   size_t left = 0;
@@ -144,14 +144,14 @@ TEST_F(ProcessesTest, WithoutUnnamedFilesTheNextCreatorRemovesWhatADeadOneLeft) 
       if (!forbid_unnamed_files()) return test::kNotPermitted;
       while (true) {
         make(100000);
-        ReplayBuffer::remove(place_);
+        ReplayBuffer::remove(storage_);
       }
       return 0;
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     kill(child, SIGKILL);
     if (wait_for(child) == test::kNotPermitted) GTEST_SKIP() << "filtering system calls takes more rights";
-    ReplayBuffer::remove(place_);
+    ReplayBuffer::remove(storage_);
     left = temporaries();
   }
   EXPECT_GT(left, 0u) << "none was killed while it made one: the test shows nothing";
@@ -159,7 +159,7 @@ TEST_F(ProcessesTest, WithoutUnnamedFilesTheNextCreatorRemovesWhatADeadOneLeft) 
               if (!forbid_unnamed_files()) return test::kNotPermitted;
               ReplayBuffer buffer = make(10);
               add(buffer, 1);
-              return buffer.size() == 1 && ReplayBuffer::attach(place_).size() == 1 ? 0 : 1;
+              return buffer.size() == 1 && ReplayBuffer::attach(storage_).size() == 1 ? 0 : 1;
             }),
             0);
   EXPECT_EQ(test::names_in(folder.path()), (std::set<std::string>{"buffer", ".tmp-quern-1234-0x7f"}));
@@ -174,31 +174,31 @@ TEST_F(ProcessesTest, AttachingWhileItIsMade) {
       return 0;
     });
     {
-      ReplayBuffer buffer = ReplayBuffer::attach(place_, 60);
+      ReplayBuffer buffer = ReplayBuffer::attach(storage_, 60);
       add(buffer, 1);
       EXPECT_EQ(buffer.size(), 1u);
     }
     kill_and_wait(child);
-    EXPECT_TRUE(ReplayBuffer::remove(place_));
+    EXPECT_TRUE(ReplayBuffer::remove(storage_));
   }
 }
 
 TEST_F(ProcessesTest, OnlySoManyCanWriteAtOnce) {
   const ReplayBuffer buffer = make(4);
-  const int descriptor = open(place_.path().c_str(), O_RDWR | O_CLOEXEC);
+  const int descriptor = open(storage_.path().c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(descriptor, 0);
   // All indices but the one that is in use.
-  for (uint16_t index = 0; index < Writers::kMost; ++index) {
+  for (uint16_t index = 0; index < Writers::kMax; ++index) {
     struct flock lock = {};
     lock.l_type = F_WRLCK;
     lock.l_start = (off_t{1} << 62) + index;
     lock.l_len = 1;
     static_cast<void>(fcntl(descriptor, F_OFD_SETLK, &lock));
   }
-  EXPECT_EQ(test::message_of([&] { ReplayBuffer::attach(place_); }),
-            place_.text() + ": expected at most 4096 processes at once, found as many already");
+  EXPECT_EQ(test::message_of([&] { ReplayBuffer::attach(storage_); }),
+            storage_.text() + ": expected at most 4096 processes at once, found as many already");
   close(descriptor);
-  EXPECT_EQ(ReplayBuffer::attach(place_).capacity(), 4u);
+  EXPECT_EQ(ReplayBuffer::attach(storage_).capacity(), 4u);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ inline Bytes values_of(const replay::Column& column, uint64_t number) {
     if (column.dtype == replay::DType::kBool || column.encoding == replay::Encoding::kBits || column.name == "planes") {
       word = word % 3 == 0 ? replay::one_of(column.dtype) : 0;
     } else if (column.encoding == replay::Encoding::kSparse) {
-      const bool keep = word % 40 == 0 && kept < column.most;
+      const bool keep = word % 40 == 0 && kept < column.max_nonzero;
       word = keep ? word >> 8 | 1 : 0;
       kept += keep ? 1 : 0;
     }

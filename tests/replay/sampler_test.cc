@@ -221,7 +221,7 @@ TEST(Sampler, ColumnsOfEveryEncodingAndColumnsLeftOut) {
   const Schema schema(
       {{.name = "planes", .dtype = DType::kF32, .shape = {3, 50}, .encoding = Encoding::kBits},
        {.name = "value", .dtype = DType::kF64},
-       {.name = "policy", .dtype = DType::kF32, .shape = {2000}, .encoding = Encoding::kSparse, .most = 3},
+       {.name = "policy", .dtype = DType::kF32, .shape = {2000}, .encoding = Encoding::kSparse, .max_nonzero = 3},
        {.name = "raw", .dtype = DType::kU8, .shape = {9001}}});
   ReplayBuffer buffer = ReplayBuffer::create(schema, {.capacity = 40, .prefault = false});
   const auto planes = [](uint64_t id, size_t i) { return (id * 7 + i) % 3 == 0 ? 1.0f : 0.0f; };

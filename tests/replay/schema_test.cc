@@ -12,9 +12,10 @@ namespace {
 using test::message_of;
 
 Schema example() {
-  return Schema({{.name = "planes", .dtype = DType::kF32, .shape = {122, 8, 8}, .encoding = Encoding::kBits},
-                 {.name = "policy", .dtype = DType::kF16, .shape = {4672}, .encoding = Encoding::kSparse, .most = 218},
-                 {.name = "W\xC3\xA4rme \"x\"\n", .dtype = DType::kI64}});
+  return Schema(
+      {{.name = "planes", .dtype = DType::kF32, .shape = {122, 8, 8}, .encoding = Encoding::kBits},
+       {.name = "policy", .dtype = DType::kF16, .shape = {4672}, .encoding = Encoding::kSparse, .max_nonzero = 218},
+       {.name = "W\xC3\xA4rme \"x\"\n", .dtype = DType::kI64}});
 }
 
 std::string message(const Column& column) {
@@ -36,7 +37,7 @@ TEST(Schema, CountsBytes) {
 // elements an index takes 4 bytes.
 TEST(Schema, SparseRowsAlignTheirValues) {
   const auto bytes = [](DType dtype, size_t elements) {
-    return Column{.name = "a", .dtype = dtype, .shape = {elements}, .encoding = Encoding::kSparse, .most = 3}
+    return Column{.name = "a", .dtype = dtype, .shape = {elements}, .encoding = Encoding::kSparse, .max_nonzero = 3}
         .stored_bytes();
   };
   EXPECT_EQ(bytes(DType::kF64, 65536), 16 + 24u);
@@ -87,16 +88,16 @@ TEST(Schema, RefusesWhatCannotBe) {
   EXPECT_NE(message({.name = "a", .shape = {size_t{1} << 63, 4}}).find("at most"), std::string::npos);
   EXPECT_NE(message({.name = "a", .shape = std::vector<size_t>(33, 1)}).find("32 dimensions"), std::string::npos);
   EXPECT_EQ(message({.name = "a", .shape = {9}, .encoding = Encoding::kSparse}),
-            "[replay] column 'a': expected `most` from 1 to 9, the elements of a row, found 0");
-  EXPECT_NE(message({.name = "a", .shape = {9}, .encoding = Encoding::kSparse, .most = 10}).find("found 10"),
+            "[replay] column 'a': expected `max_nonzero` from 1 to 9, the elements of a row, found 0");
+  EXPECT_NE(message({.name = "a", .shape = {9}, .encoding = Encoding::kSparse, .max_nonzero = 10}).find("found 10"),
             std::string::npos);
   // A row counts its values in 32 bits: as 2^32 of them are none, every value was dropped.
   const std::vector<size_t> largest = {size_t{1} << 32};
-  EXPECT_EQ(message({.name = "a", .shape = largest, .encoding = Encoding::kSparse, .most = largest[0]}),
-            "[replay] column 'a': expected `most` of at most 4294967295, found 4294967296; store it raw");
-  EXPECT_EQ(message({.name = "a", .shape = largest, .encoding = Encoding::kSparse, .most = largest[0] - 1}),
+  EXPECT_EQ(message({.name = "a", .shape = largest, .encoding = Encoding::kSparse, .max_nonzero = largest[0]}),
+            "[replay] column 'a': expected `max_nonzero` of at most 4294967295, found 4294967296; store it raw");
+  EXPECT_EQ(message({.name = "a", .shape = largest, .encoding = Encoding::kSparse, .max_nonzero = largest[0] - 1}),
             "no error");
-  EXPECT_NE(message({.name = "a", .most = 1}).find("only with encoding 'sparse'"), std::string::npos);
+  EXPECT_NE(message({.name = "a", .max_nonzero = 1}).find("only with encoding 'sparse'"), std::string::npos);
 }
 
 TEST(Schema, NamesTheColumnThatDiffers) {

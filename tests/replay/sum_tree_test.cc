@@ -91,13 +91,13 @@ TEST(SumTree, FindsWhatAListOfWeightsFinds) {
 }
 
 TEST(SumTree, SumsNearly64Bits) {
-  constexpr uint64_t kSlots = 65, kLargest = std::numeric_limits<uint64_t>::max() / kSlots;
+  constexpr uint64_t kSlots = 65, kMax = std::numeric_limits<uint64_t>::max() / kSlots;
   Tree all(kSlots);
-  for (uint64_t s = 0; s < kSlots; ++s) all.tree.set(s, kLargest);
-  EXPECT_EQ(all.tree.total(), kSlots * kLargest);
+  for (uint64_t s = 0; s < kSlots; ++s) all.tree.set(s, kMax);
+  EXPECT_EQ(all.tree.total(), kSlots * kMax);
   for (uint64_t s = 0; s < kSlots; ++s) {
-    EXPECT_EQ(all.tree.find(s * kLargest).slot, s);
-    EXPECT_EQ(all.tree.find((s + 1) * kLargest - 1).slot, s);
+    EXPECT_EQ(all.tree.find(s * kMax).slot, s);
+    EXPECT_EQ(all.tree.find((s + 1) * kMax - 1).slot, s);
   }
 }
 

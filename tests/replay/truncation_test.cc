@@ -30,21 +30,21 @@ using test::message_of;
 
 constexpr uint64_t kRows = 2000;
 
-class Truncation : public testing::TestWithParam<Place::Kind> {
+class Truncation : public testing::TestWithParam<Storage::Kind> {
  protected:
   Truncation() {
-    ReplayBuffer::remove(place_);
+    ReplayBuffer::remove(storage_);
     test::add_rows(buffer_.emplace(create()), 0, kRows);
   }
-  ~Truncation() override { unlink(place_.path().c_str()); }
+  ~Truncation() override { unlink(storage_.path().c_str()); }
 
   ReplayBuffer create() const {
     BufferOptions options = test::options_for(kRows, true);
     options.limit = {.samples_per_insert = 1, .minimum = kRows};
-    return ReplayBuffer::create(test::small_schema(), options, place_);
+    return ReplayBuffer::create(test::small_schema(), options, storage_);
   }
 
-  void cut(off_t bytes) const { ASSERT_EQ(truncate(place_.path().c_str(), bytes), 0); }
+  void cut(off_t bytes) const { ASSERT_EQ(truncate(storage_.path().c_str(), bytes), 0); }
 
   static void sample(const ReplayBuffer& buffer, Rule rule) {
     std::vector<test::Bytes> values;
@@ -55,14 +55,15 @@ class Truncation : public testing::TestWithParam<Place::Kind> {
   }
 
   std::string expected() const {
-    return place_.text() +
+    return storage_.text() +
            ": somebody has cut it short while it was in use, or its disk has failed; remove it and make "
            "it anew";
   }
 
   test::TemporaryFolder folder_;
-  Place place_ = GetParam() == Place::Kind::kFile ? Place::in_file(folder_ / "buffer")
-                                                  : Place::in_shared("truncation_test-" + std::to_string(getpid()));
+  Storage storage_ = GetParam() == Storage::Kind::kFile
+                         ? Storage::in_file(folder_ / "buffer")
+                         : Storage::in_shared("truncation_test-" + std::to_string(getpid()));
   std::optional<ReplayBuffer> buffer_;
 };
 
@@ -90,7 +91,7 @@ TEST_P(Truncation, EveryCallIsAnError) {
       EXPECT_EQ(message_of(call), expected()) << bytes << " bytes, call " << &call - calls;
       EXPECT_EQ(message_of(calls[0]), expected());  // and stays one
       buffer_.reset();
-      unlink(place_.path().c_str());
+      unlink(storage_.path().c_str());
       test::add_rows(buffer_.emplace(create()), 0, kRows);
     }
   }
@@ -109,7 +110,7 @@ TEST_P(Truncation, NobodyWaitsForARateLimitThatNobodyCounts) {
 
 TEST_P(Truncation, WhoAttachesLaterIsToldTheSizes) {
   cut(20'000);
-  EXPECT_NE(message_of([&] { ReplayBuffer::attach(place_); }).find("damaged: bytes: expected"), std::string::npos);
+  EXPECT_NE(message_of([&] { ReplayBuffer::attach(storage_); }).find("damaged: bytes: expected"), std::string::npos);
 }
 
 TEST_P(Truncation, WhileThreadsAreAtWork) {
@@ -132,7 +133,7 @@ TEST_P(Truncation, WhileThreadsAreAtWork) {
   EXPECT_EQ(errors.load(), 3);
 }
 
-INSTANTIATE_TEST_SUITE_P(Places, Truncation, testing::Values(Place::Kind::kShared, Place::Kind::kFile));
+INSTANTIATE_TEST_SUITE_P(Storages, Truncation, testing::Values(Storage::Kind::kShared, Storage::Kind::kFile));
 
 // A byte of a mapping that has nothing to do with us and whose file ends before it.
 void touch_a_missing_page() {
@@ -147,7 +148,7 @@ void touch_a_missing_page() {
 }
 
 ReplayBuffer some_buffer(const test::TemporaryFolder& folder) {
-  return ReplayBuffer::create(test::small_schema(), test::options_for(10), Place::in_file(folder / "buffer"));
+  return ReplayBuffer::create(test::small_schema(), test::options_for(10), Storage::in_file(folder / "buffer"));
 }
 
 TEST(BusError, OfOthersEndsTheProcessAsEver) {
@@ -178,7 +179,7 @@ TEST(BusError, GoesToTheHandlerFromBefore) {
     sigaction(SIGBUS, &action, nullptr);
     const test::TemporaryFolder folder;
     const ReplayBuffer buffer = some_buffer(folder);
-    ReplayBuffer::remove(Place::in_file(folder / "buffer"));
+    ReplayBuffer::remove(Storage::in_file(folder / "buffer"));
     rmdir(folder.path().c_str());
     touch_a_missing_page();
     return 0;
@@ -207,7 +208,8 @@ TEST(BusError, IsHandledAgainAfterSomebodySetItToTheDefault) {
       const ReplayBuffer first = some_buffer(folder);
       signal(SIGBUS, action);
       const std::string path = folder / "second";
-      ReplayBuffer second = ReplayBuffer::create(test::small_schema(), test::options_for(kRows), Place::in_file(path));
+      ReplayBuffer second =
+          ReplayBuffer::create(test::small_schema(), test::options_for(kRows), Storage::in_file(path));
       if (truncate(path.c_str(), 0) != 0) return 1;
       return message_of([&] { test::add_row(second, 0); }).find("cut it short") != std::string::npos ? 42 : 2;
     });
@@ -225,7 +227,7 @@ TEST(SnapshotTruncation, IsAnErrorWhileItIsRead) {
   ASSERT_GT(reader.blocks().size(), 2u);
   std::filesystem::resize_file(path, 100'000);
   EXPECT_NE(message_of([&] { reader.verify(2); }).find("as when it was opened, found 100000"), std::string::npos);
-  RowBlock block(reader.info().schema, false, reader.most_rows());
+  RowBlock block(reader.info().schema, false, reader.max_rows());
   BlockCodec codec;
   const size_t last = reader.blocks().size() - 1;
   EXPECT_NE(message_of([&] { reader.unpack(last, codec, block); }).find("as when it was opened"), std::string::npos);
@@ -244,7 +246,7 @@ TEST(SnapshotChange, IsAnErrorWhileItIsRead) {
   const SnapshotReader reader(path);
   reader.verify(1);
   const uint64_t end = reader.blocks()[0].bytes;
-  RowBlock block(reader.info().schema, false, reader.most_rows());
+  RowBlock block(reader.info().schema, false, reader.max_rows());
   BlockCodec codec;
   reader.unpack(0, codec, block);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);

@@ -31,8 +31,8 @@ TEST(Histogram, EveryValueIsInTheBucketThatItsLimitsSay) {
   }
   EXPECT_EQ(seen, values.size());
   EXPECT_EQ(h.count, 10'001);
-  EXPECT_EQ(h.least, *std::min_element(values.begin(), values.end()));
-  EXPECT_EQ(h.most, *std::max_element(values.begin(), values.end()));
+  EXPECT_EQ(h.min, *std::min_element(values.begin(), values.end()));
+  EXPECT_EQ(h.max, *std::max_element(values.begin(), values.end()));
   EXPECT_NEAR(h.sum, std::accumulate(values.begin(), values.end(), 0.0), 1e-9);
   EXPECT_NEAR(h.squares, std::inner_product(values.begin(), values.end(), values.begin(), 0.0), 1e-6);
 }
@@ -42,8 +42,8 @@ TEST(Histogram, OneValueIsOneBucket) {
     const Histogram h = make_histogram(std::vector<float>(5, value));
     ASSERT_EQ(h.counts, std::vector<double>{5}) << value;
     EXPECT_GE(h.limits[0], value);
-    EXPECT_EQ(h.least, value);
-    EXPECT_EQ(h.most, value);
+    EXPECT_EQ(h.min, value);
+    EXPECT_EQ(h.max, value);
   }
 }
 
@@ -58,7 +58,7 @@ TEST(Histogram, WhatIsNotFiniteIsCountedApart) {
   EXPECT_EQ(h.count, 2);
   EXPECT_EQ(h.not_finite, 4u);
   EXPECT_EQ(h.sum, 2);
-  EXPECT_EQ(h.most, 1);
+  EXPECT_EQ(h.max, 1);
   const Histogram none = make_histogram(std::vector<float>{kNan});
   EXPECT_EQ(none.count, 0);
   EXPECT_TRUE(none.counts.empty());

@@ -48,12 +48,12 @@ RunConfig random_config(std::mt19937_64& random) {
   RunConfig config;
   for (const Field& field : fields()) {
     if (const auto* whole = std::get_if<WholeField>(&field.kind)) {
-      const uint64_t values = whole->most - whole->least + 1;  // 0: all 2^64
-      const uint64_t any = whole->least + (values == 0 ? random() : random() % values);
-      whole->of(config) = random() % 4 == 0 ? whole->least : random() % 3 == 0 ? whole->most : any;
+      const uint64_t values = whole->max - whole->min + 1;  // 0: all 2^64
+      const uint64_t any = whole->min + (values == 0 ? random() : random() % values);
+      whole->of(config) = random() % 4 == 0 ? whole->min : random() % 3 == 0 ? whole->max : any;
     } else if (const auto* real = std::get_if<RealField>(&field.kind)) {
       const double share = static_cast<double>(random() >> 11) * 0x1p-53;
-      real->of(config) = random() % 4 == 0 ? real->least : real->least + share * share * (real->most - real->least);
+      real->of(config) = random() % 4 == 0 ? real->min : real->min + share * share * (real->max - real->min);
     } else if (const auto* flag = std::get_if<FlagField>(&field.kind)) {
       flag->of(config) = random() % 2 == 0;
     } else if (const auto* choice = std::get_if<ChoiceField>(&field.kind)) {

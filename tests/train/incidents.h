@@ -109,7 +109,7 @@ class IncidentTest : public ::testing::Test {
 
   // Changes weights of the newest checkpoint: every value of the tensors whose names begin so.
   void change_weights(const std::string& name, const RunConfig& config, std::string_view prefix, float value,
-                      size_t most = SIZE_MAX) const {
+                      size_t max = SIZE_MAX) const {
     const checkpoint::Checkpoint found = newest(name);
     const auto vocabulary = static_cast<uint32_t>(found.model().find("wte.weight")->shape[0]);
     Gpt model(model_config(config, vocabulary), false);
@@ -119,7 +119,7 @@ class IncidentTest : public ::testing::Test {
     found.load({weights, m_refs, v_refs});
     for (const checkpoint::TensorRef& ref : weights) {
       if (!ref.name.starts_with(prefix)) continue;
-      std::fill_n(ref.values.begin(), std::min(most, ref.values.size()), value);
+      std::fill_n(ref.values.begin(), std::min(max, ref.values.size()), value);
     }
     checkpoint::save(root_ / name / "checkpoints", {weights, m_refs, v_refs}, found.state(), {});
   }

@@ -63,10 +63,10 @@ TEST(Plan, IsWhatIsAllocated) {
 
 // The tighter the limit, the slower the plan, and always within it.
 TEST(Plan, KeepsEveryLimitThatCanBeKept) {
-  const size_t most = make_plan(deep(), 96).memory.total();
+  const size_t max = make_plan(deep(), 96).memory.total();
   double time = 0;
   size_t intervals_seen = 0, last_interval = 0;
-  for (size_t limit = most; limit > 0; limit -= most / 50) {
+  for (size_t limit = max; limit > 0; limit -= max / 50) {
     Plan plan;
     try {
       plan = make_plan(deep("auto", limit), 96);
@@ -87,9 +87,9 @@ TEST(Plan, ALimitThatCannotBeKeptNamesTheSmallest) {
   const std::string message = test::message_of([] { make_plan(deep("auto", uint64_t{50} << 20), 96); });
   const std::string expected = "[plan] train.memory: expected at least ";
   ASSERT_EQ(message.substr(0, expected.size()), expected) << message;
-  const uint64_t least = std::stoull(message.substr(expected.size()));
-  EXPECT_NO_THROW(make_plan(deep("auto", least << 20), 96));
-  EXPECT_THROW(make_plan(deep("auto", (least - 1) << 20), 96), Error);
+  const uint64_t min = std::stoull(message.substr(expected.size()));
+  EXPECT_NO_THROW(make_plan(deep("auto", min << 20), 96));
+  EXPECT_THROW(make_plan(deep("auto", (min - 1) << 20), 96), Error);
 }
 
 TEST(Plan, AGivenStrategyIsKeptAndOnlyTheRestAdaptsToTheLimit) {

@@ -91,9 +91,9 @@ TEST(Precision, GradientsHaveTheRangeOfFp32) {
     const data::TrainingBatches batches = test::batches_of(config, tokens);
     Engine engine(config, batches, kVocabulary);
     engine.steps(1);
-    const float least = std::ldexp(1.0f, -25);  // half of the least number that fp16 has
+    const float min = std::ldexp(1.0f, -25);  // half of the least number that fp16 has
     const std::span<const float> gradient = engine.trainer.gradient().values();
-    const auto small = std::ranges::count_if(gradient, [&](float g) { return g != 0 && std::abs(g) < least; });
+    const auto small = std::ranges::count_if(gradient, [&](float g) { return g != 0 && std::abs(g) < min; });
     EXPECT_GT(small, 100) << precision_name(precision);
   }
 }

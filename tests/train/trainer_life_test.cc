@@ -285,8 +285,8 @@ void limit_address_space(size_t bytes) {
   std::ifstream file("/proc/self/statm");
   size_t pages = 0;
   file >> pages;
-  const size_t most = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) + bytes;
-  const rlimit limit = {most, most};
+  const size_t max = pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)) + bytes;
+  const rlimit limit = {max, max};
   setrlimit(RLIMIT_AS, &limit);
 }
 

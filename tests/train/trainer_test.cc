@@ -132,8 +132,8 @@ TEST(Trainer, EvaluatesToTheSameBitsForAllThreads) {
   for (const uint32_t context : {16u, 256u}) {
     Gpt model({.layers = 2, .heads = 2, .width = 32, .context = context, .vocabulary = 60, .dropout = 0.3f}, true);
     model.initialise(3);
-    for (const uint64_t most : {uint64_t{1}, uint64_t{5}, UINT64_MAX}) {
-      const data::ValidationBatches windows({&tokens, 0, tokens.size()}, context, most);
+    for (const uint64_t max : {uint64_t{1}, uint64_t{5}, UINT64_MAX}) {
+      const data::ValidationBatches windows({&tokens, 0, tokens.size()}, context, max);
       const Evaluation expected = evaluate(model, windows, 1, nullptr);
       EXPECT_NEAR(expected.loss, 4.1, 0.2);
       EXPECT_EQ(expected.tokens, windows.windows() * context);

@@ -1,4 +1,4 @@
-#include "core/crew.h"
+#include "core/thread_pool.h"
 
 #include <gtest/gtest.h>
 
@@ -11,25 +11,25 @@
 namespace quern {
 namespace {
 
-TEST(Crew, EveryMemberOfARunTakesPartOnceAndWhatTheyWroteIsVisible) {
+TEST(ThreadPool, EveryMemberOfARunTakesPartOnceAndWhatTheyWroteIsVisible) {
   const test::Watchdog watchdog("runs");
   for (const size_t threads : {1, 2, 3, 8}) {
     std::vector<int> runs(threads, 0), expected(threads, 0);
-    Crew crew(threads, [&](const Member& member) { ++runs[member.index]; });
-    ASSERT_EQ(crew.threads(), threads);
+    ThreadPool pool(threads, [&](const Member& member) { ++runs[member.index]; });
+    ASSERT_EQ(pool.threads(), threads);
     for (size_t round = 0; round < 300; ++round) {
       const size_t members = round % threads + 1;
-      crew.run(members);
+      pool.run(members);
       for (size_t i = 0; i < members; ++i) ++expected[i];
       ASSERT_EQ(runs, expected) << members << " of " << threads;
     }
   }
 }
 
-TEST(Crew, MembersMeet) {
+TEST(ThreadPool, MembersMeet) {
   const test::Watchdog watchdog("meetings");
   std::vector<int> written(4);
-  Crew crew(4, [&](const Member& member) {
+  ThreadPool pool(4, [&](const Member& member) {
     for (int round = 0; round < 100; ++round) {
       written[member.index] = round;
       member.meet();
@@ -37,28 +37,28 @@ TEST(Crew, MembersMeet) {
       member.meet();
     }
   });
-  for (const size_t members : {4, 2, 1, 3, 4}) crew.run(members);
+  for (const size_t members : {4, 2, 1, 3, 4}) pool.run(members);
 }
 
 // They are asleep when the run comes.
-TEST(Crew, RunsAfterAPause) {
+TEST(ThreadPool, RunsAfterAPause) {
   const test::Watchdog watchdog("a pause");
   std::atomic<int> runs{0};
-  Crew crew(3, [&](const Member&) { ++runs; });
+  ThreadPool pool(3, [&](const Member&) { ++runs; });
   for (int i = 0; i < 3; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    crew.run(3);
+    pool.run(3);
   }
   EXPECT_EQ(runs, 9);
 }
 
 // Whoever fails, at whatever meeting, while the others wait for it.
-TEST(Crew, AnExceptionReachesTheCallerAndTheCrewGoesOn) {
+TEST(ThreadPool, AnExceptionReachesTheCallerAndThePoolStaysUsable) {
   const test::Watchdog watchdog("an exception");
   for (const size_t threads : {1, 2, 5}) {
     size_t thrower = 0;
     int meeting = 0;
-    Crew crew(threads, [&](const Member& member) {
+    ThreadPool pool(threads, [&](const Member& member) {
       for (int i = 0; i < 4; ++i) {
         if (member.index == thrower && i == meeting) throw std::runtime_error(std::to_string(thrower));
         member.meet();
@@ -67,7 +67,7 @@ TEST(Crew, AnExceptionReachesTheCallerAndTheCrewGoesOn) {
     for (thrower = 0; thrower < threads; ++thrower) {
       for (meeting = 0; meeting < 4; ++meeting) {
         try {
-          crew.run(threads);
+          pool.run(threads);
           ADD_FAILURE() << "nothing thrown";
         } catch (const std::runtime_error& error) {
           EXPECT_EQ(error.what(), std::to_string(thrower));
@@ -75,19 +75,19 @@ TEST(Crew, AnExceptionReachesTheCallerAndTheCrewGoesOn) {
       }
     }
     thrower = threads;
-    crew.run(threads);
+    pool.run(threads);
   }
 }
 
-TEST(Crew, WhenAllFailOneIsTold) {
+TEST(ThreadPool, WhenAllFailOneIsTold) {
   const test::Watchdog watchdog("all fail");
-  Crew crew(4, [](const Member&) { throw std::runtime_error("all"); });
-  for (int i = 0; i < 100; ++i) EXPECT_THROW(crew.run(4), std::runtime_error);
+  ThreadPool pool(4, [](const Member&) { throw std::runtime_error("all"); });
+  for (int i = 0; i < 100; ++i) EXPECT_THROW(pool.run(4), std::runtime_error);
 }
 
-TEST(Crew, EndsWithoutARun) {
+TEST(ThreadPool, EndsWithoutARun) {
   const test::Watchdog watchdog("no run");
-  for (int i = 0; i < 50; ++i) const Crew crew(4, [](const Member&) {});
+  for (int i = 0; i < 50; ++i) const ThreadPool pool(4, [](const Member&) {});
 }
 
 }  // namespace

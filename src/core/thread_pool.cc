@@ -1,4 +1,4 @@
-#include "core/crew.h"
+#include "core/thread_pool.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 
 namespace quern {
 
-Crew::Crew(size_t threads, Work work) : work_(std::move(work)), teams_(threads + 1) {
+ThreadPool::ThreadPool(size_t threads, Work work) : work_(std::move(work)), teams_(threads + 1) {
   for (size_t size = 2; size <= threads; ++size) teams_[size] = std::make_unique<Team>(size);
   try {
     for (size_t i = 1; i < threads; ++i) {
@@ -20,9 +20,9 @@ Crew::Crew(size_t threads, Work work) : work_(std::move(work)), teams_(threads +
   }
 }
 
-Crew::~Crew() { end(); }
+ThreadPool::~ThreadPool() { end(); }
 
-void Crew::end() noexcept {
+void ThreadPool::end() noexcept {
   leave_ = true;
   for (const std::unique_ptr<Helper>& helper : helpers_) {
     if (!helper->thread.joinable()) continue;
@@ -32,7 +32,7 @@ void Crew::end() noexcept {
 }
 
 // The caller cannot post again before every helper is back, so none is missed.
-void Crew::help(Helper& helper, size_t index) {
+void ThreadPool::help(Helper& helper, size_t index) {
   for (uint32_t seen = 0;; ++seen) {
     helper.posted.await_change(seen);
     if (leave_) return;
@@ -41,7 +41,7 @@ void Crew::help(Helper& helper, size_t index) {
   }
 }
 
-void Crew::run(size_t members) {
+void ThreadPool::run(size_t members) {
   if (members == 1) return work_({});
   members_ = members;
   for (size_t i = 1; i < members; ++i) helpers_[i - 1]->posted.add(1);
@@ -53,7 +53,7 @@ void Crew::run(size_t members) {
   std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-void Crew::take_part(size_t index) noexcept {
+void ThreadPool::take_part(size_t index) noexcept {
   Team& team = *teams_[members_];
   try {
     work_({.team = &team, .index = index, .size = members_});
@@ -66,7 +66,7 @@ void Crew::take_part(size_t index) noexcept {
   team.stop();
 }
 
-void Crew::await_helpers(size_t count) {
+void ThreadPool::await_helpers(size_t count) {
   expected_ += static_cast<uint32_t>(count);
   for (uint32_t found = finished_.value(); found != expected_; found = finished_.value()) {
     finished_.await_change(found);

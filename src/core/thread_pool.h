@@ -17,21 +17,21 @@ namespace quern {
 
 // Between two runs the others spin for some microseconds, then sleep. One caller at a time. No lock; a run allocates
 // nothing.
-class Crew {
+class ThreadPool {
  public:
   // What every member of a run does, each with itself as argument.
   using Work = std::function<void(const Member& member)>;
 
   // `threads` with the caller's own, at least 1. Error when the system does not give us as many.
-  Crew(size_t threads, Work work);
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-  ~Crew();
+  ThreadPool(size_t threads, Work work);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  ~ThreadPool();
 
   size_t threads() const { return helpers_.size() + 1; }
 
   // The work by a team of this many, 1 to threads(), of which the caller leads. Returns when all are back; what they
-  // wrote is then visible. Throws what the first member to fail threw, after which the crew can be used again.
+  // wrote is then visible. Throws what the first member to fail threw, after which the pool can be used again.
   void run(size_t members);
 
  private:
