@@ -2,27 +2,40 @@
 JOBS ?= $(shell nproc)
 PYTHON = /usr/bin/python3
 
-.PHONY: build demo test test-asan test-tsan stress-replay bench format lint clean help deps
+.PHONY: build demo test test-asan test-tsan check-asan check-tsan check-package check-style stress-replay bench format lint \
+  clean help deps
 
-build: deps             ## Build build/release/quern (the default)
+build: deps             ## Build everything: the program, the library, Python, tests (the default)
 	cmake --preset release
 	cmake --build --preset release --parallel $(JOBS)
 
-demo: build             ## Train a model that writes small stories, in a minute or two, and read them
+demo: deps              ## Build the program alone, train a model that writes small stories, and read them
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target quern_program
 	scripts/demo
 
 test: build             ## Build and run all tests
 	ctest --test-dir build/release --output-on-failure --parallel $(JOBS)
 
-test-asan: deps         ## The same under AddressSanitizer and UndefinedBehaviorSanitizer
+test-asan: deps         ## All tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	cmake --preset asan
 	cmake --build --preset asan --parallel $(JOBS)
 	ctest --test-dir build/asan --output-on-failure --parallel $(JOBS)
 
-test-tsan: deps         ## The same under ThreadSanitizer
+test-tsan: deps         ## All tests under ThreadSanitizer
 	cmake --preset tsan
 	cmake --build --preset tsan --parallel $(JOBS)
 	ctest --test-dir build/tsan --output-on-failure --parallel $(JOBS)
+
+check-asan: deps        ## The tests of parsers, files and shared memory under AddressSanitizer and UBSan
+	scripts/check_sanitizer asan $(JOBS)
+
+check-tsan: deps        ## The tests of threads and shared memory under ThreadSanitizer
+	scripts/check_sanitizer tsan $(JOBS)
+
+check-package: build    ## Programs and environments outside the tree: installed, as a subdirectory, by pip
+	scripts/check_consumer build/release
+	scripts/check_pip build/release
 
 stress-replay: build    ## Replay buffers under threads, and processes that are killed, for a minute each
 	QUERN_REPLAY_STRESS_SECONDS=60 build/release/tests/replay_test --gtest_filter='ReplayStress*:Killing*'
@@ -36,8 +49,13 @@ bench: build            ## Measure kernels, queue, replay and training against l
 	build/release/quern bench train --preset gpt2
 
 format:                 ## Rewrite the sources in the style of .clang-format
-	scripts/install-deps --lint
+	scripts/install-deps --format
 	scripts/lint format
+
+check-style: deps       ## Fail if clang-format would change a file, or an #include goes against the layers
+	scripts/install-deps --format
+	scripts/lint style
+	$(PYTHON) scripts/check_layers.py
 
 lint:                   ## clang-format, clang-tidy and the layers; changes nothing
 	scripts/install-deps --lint

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every #include under src/ goes down the layers, as docs/architecture.md draws them, and that JSON is parsed
-where the depth of its nesting is limited (src/core/json.h).
+"""Checks that every #include in src/, python/ and benchmarks/ goes down the layers, as docs/architecture.md draws them, and
+that JSON is parsed where the depth of its nesting is limited (src/core/json.h).
 
 Prints each place that does not, and exits 1 if there is one.
 """
@@ -21,35 +21,41 @@ LAYERS = {
     "generate": ["core", "kernels", "nn", "data"],
     "dist": ["core"],
     "train": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist"],
-    "report": ["core", "train"],
-    "api": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist", "train", "report"],
-    "cli": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist", "train", "report",
-            "benchmarks"],
+    "report": ["core", "kernels", "train"],
+}
+LIBRARY = list(LAYERS)
+LAYERS |= {
+    "api": LIBRARY,
+    "cli": LIBRARY,
+    "python": [*LIBRARY, "api"],
+    "benchmarks": [*LIBRARY, "cli"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 JSON_PARSE = re.compile(r"\b[Jj]son::parse\(")
 
 
+def sources(root: pathlib.Path):
+    """Every C++ file with the folder that it belongs to."""
+    for top in ("src", "python", "benchmarks"):
+        for path in sorted((root / top).rglob("*")):
+            if path.suffix in (".h", ".cc"):
+                yield path, path.relative_to(root / "src").parts[0] if top == "src" else top
+
+
 def violations(root: pathlib.Path):
-    for path in sorted((root / "src").rglob("*")):
-        if path.suffix not in (".h", ".cc"):
-            continue
-        folder = path.relative_to(root / "src").parts[0]
+    for path, folder in sources(root):
         if folder not in LAYERS:
             yield f"{path.relative_to(root)}: folder {folder} is not in the table of layers"
             continue
         for included in INCLUDE.findall(path.read_text()):
             other = included.split("/")[0]
-            ours = other in LAYERS or other == "benchmarks"
-            if ours and other != folder and other not in LAYERS[folder]:
+            if other in LAYERS and other != folder and other not in LAYERS[folder]:
                 allowed = ", ".join(LAYERS[folder]) or "nothing"
                 yield f"{path.relative_to(root)}: includes {included}; {folder} may include {allowed}"
 
 
 def unlimited_json(root: pathlib.Path):
-    for path in sorted(file for folder in ("src", "python", "benchmarks") for file in (root / folder).rglob("*")):
-        if path.suffix not in (".h", ".cc"):
-            continue
+    for path, _ in sources(root):
         text = path.read_text()
         if JSON_PARSE.search(text) and "nested_too_deep(" not in text:
             yield f"{path.relative_to(root)}: parses JSON of any depth; parse_json() of core/json.h limits it"
