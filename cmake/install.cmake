@@ -8,6 +8,8 @@ install(TARGETS quern_lib EXPORT quernTargets ARCHIVE DESTINATION ${CMAKE_INSTAL
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET quern_program)
   install(TARGETS quern_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # What `quern bench` starts; only where it was built.
+  install(TARGETS quern_bench_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT quernTargets NAMESPACE quern:: DESTINATION ${QUERN_PACKAGE_DIR})
