@@ -25,7 +25,7 @@ Tokenizer Tokenizer::train(const std::vector<std::filesystem::path>& paths, cons
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path) {
-  return Tokenizer(impl_of(data::Tokenizer::load(path.string())));
+  return Tokenizer(impl_of(data::Tokenizer::load_from(path.string())));
 }
 
 std::vector<int32_t> Tokenizer::encode(std::string_view text) const { return impl_->tokenizer->encode(text); }

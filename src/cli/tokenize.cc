@@ -47,7 +47,7 @@ std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options) {
     return train::learn_tokenizer(train::tokenizer_kind(options.kind), options.vocabulary,
                                   {options.data.begin(), options.data.end()});
   }
-  return data::Tokenizer::load(options.tokenizer);
+  return data::Tokenizer::load_from(options.tokenizer);
 }
 
 void print_text(const data::Tokenizer& tokenizer, const std::string& text) {

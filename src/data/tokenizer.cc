@@ -126,10 +126,13 @@ void Tokenizer::save(const std::string& path) const {
 }
 
 std::unique_ptr<Tokenizer> Tokenizer::load(const std::string& path) {
+  return from_json(File(path, O_RDONLY).read(), path);
+}
+
+std::unique_ptr<Tokenizer> Tokenizer::load_from(const std::string& path) {
   std::error_code ignored;  // what cannot be looked at cannot be opened either, which says why
   const bool folder = std::filesystem::is_directory(path, ignored);
-  const std::string file = folder ? (std::filesystem::path(path) / "tokenizer.json").string() : path;
-  return from_json(File(file, O_RDONLY).read(), file);
+  return load(folder ? (std::filesystem::path(path) / "tokenizer.json").string() : path);
 }
 
 std::unique_ptr<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view where) {

@@ -62,9 +62,10 @@ class Tokenizer {
   // to_json() into a file: complete, or as it was before when an Error is thrown.
   void save(const std::string& path) const;
 
-  // A file, or the tokenizer.json of a folder, by save() or by Hugging Face (byte-level BPE, GPT-2's pre-tokenisation).
-  // Not trusted: whatever does not fit together is an Error that names the place, which starts with `where`.
+  // A file by save() or to_json(), or by Hugging Face for byte-level BPE with GPT-2's pre-tokenisation. Not trusted:
+  // whatever does not fit together is an Error that names the place, which starts with `where`.
   static std::unique_ptr<Tokenizer> load(const std::string& path);
+  static std::unique_ptr<Tokenizer> load_from(const std::string& path);  // a file, or the tokenizer.json of a folder
   static std::unique_ptr<Tokenizer> from_json(std::string_view json, std::string_view where);
 
  protected:
