@@ -93,8 +93,8 @@ class FullDisk(program.ProgramTest):
 
     def test_folder_that_is_a_file(self):
         self.write("file", "text")
-        for run in ("file", "file/run"):
-            self.fails("train", *SMALL, "--steps", "1", "--run", self.path(run), says=["/file", "ot a directory"])
+        for run, found in (("file", "expected the folder of a run, found a file"), ("file/run", "ot a directory")):
+            self.fails("train", *SMALL, "--steps", "1", "--run", self.path(run), says=["/file", found])
         self.assertEqual((self.folder / "file").read_text(), "text")
 
     def test_folder_that_may_not_be_written(self):
