@@ -1,11 +1,11 @@
-// The commands of the program, one file each. Adding one: write its file, declare it here, name it in main.cc.
+// The commands of the program, one file each. To add one, write its file, declare it here and register it in main.cc.
 #pragma once
 
 #include "cli/parser.h"
 
 namespace quern::cli {
 
-// Each adds its command, with flags and help, to `root`.
+// Each function adds its command, with flags and help, to `root`.
 Command add_info(Parser root);
 Command add_train(Parser root);
 Command add_generate(Parser root);
@@ -15,9 +15,9 @@ Command add_tokenize(Parser root);
 Command add_plan(Parser root);
 Command add_rerun_step(Parser root);
 
-// `quern bench` is a program of its own, quern-bench beside this one, so that this one is built without benchmarks.
-bool names_bench(int argc, char** argv);  // whether the first word is "bench"
-void list_bench(Parser root);             // in the help
-int run_bench_program(char** argv);       // replaces this process; Error when the program is not there
+// `quern bench` executes a separate program, quern-bench, so that quern can be built without the benchmarks.
+bool names_bench(int argc, char** argv);  // whether the first argument is "bench"
+void list_bench(Parser root);             // adds it to the help
+int run_bench_program(char** argv);       // replaces this process; Error if quern-bench does not exist
 
 }  // namespace quern::cli

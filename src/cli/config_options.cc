@@ -12,7 +12,7 @@
 namespace quern::cli {
 namespace {
 
-// The settings that people change most have flags of their own.
+// The most frequently changed settings have their own flags.
 struct Flag {
   const char* name;
   const char* setting;
@@ -30,24 +30,24 @@ constexpr Flag kFlags[] = {
     {"--rate", "optimizer.rate", ""},
     {"--tokenizer", "data.tokenizer", ""},
     {"--accumulation", "train.accumulation", ""},
-    {"--precision", "train.precision", "fp32, bf16 or fp16: how matrices and activations are stored"},
+    {"--precision", "train.precision", "Storage format of matrices and activations: fp32, bf16 or fp16"},
     {"--recompute", "train.recompute",
-     "auto, none, every-layer, sqrt or interval=K: activations to compute again; no result depends on it"},
-    {"--memory", "train.memory", "Memory that the run may use, as 512M or 2G; no result depends on it"},
-    {"--threads", "train.threads", "Worker threads, 1 to 64, every core by default; no result depends on them"},
+     "Activations to recompute in backward: auto, none, every-layer, sqrt or interval=K; does not affect the result"},
+    {"--memory", "train.memory", "Memory limit of the run, such as 512M or 2G; does not affect the result"},
+    {"--threads", "train.threads", "Worker threads, 1 to 64 (default: all cores); does not affect the result"},
 };
-static_assert(train::kMaxThreads == 64);  // as the help says
+static_assert(train::kMaxThreads == 64);  // the help text contains this number
 
 void add_flag(Parser command, ConfigOptions& options, const Flag& flag) {
   const auto add = [&options, &flag](const std::string& value) {
     options.flags.push_back(
         {fmt::format("{} {}", flag.name, in_quotes(value)), std::string(flag.setting) + "=" + value});
   };
-  const std::string help = *flag.help != '\0' ? flag.help : fmt::format("--set {}=VALUE", flag.setting);
+  const std::string help = *flag.help != '\0' ? flag.help : fmt::format("Same as --set {}=VALUE", flag.setting);
   command.add_text(flag.name, add, "VALUE", help);
 }
 
-// 0 means every core in a file; on the command line it can only be a mistake. So the range is another one here.
+// In a file, 0 means all cores. On the command line it can only be a mistake, so the range here starts at 1.
 void check_threads(const FlagSetting& flag) {
   constexpr std::string_view kSetting = "train.threads=";
   if (!flag.setting.starts_with(kSetting)) return;
@@ -59,10 +59,10 @@ void check_threads(const FlagSetting& flag) {
 }  // namespace
 
 void add_config_options(Parser command, ConfigOptions& options) {
-  command.add_words("DATA", options.data, "Text files, folders, .jsonl files or token shards (.bin)");
-  command.add_text("--preset", options.preset, "NAME", "Sizes and settings to start from: tiny, small or gpt2");
-  command.add_text("--config", options.config_file, "FILE", "Settings in TOML, over those of the preset");
-  command.add_list("--set", options.settings, "TABLE.NAME=VALUE", "One setting, over the others; may be repeated");
+  command.add_words("DATA", options.data, "Text files, directories, .jsonl files or token shards (.bin)");
+  command.add_text("--preset", options.preset, "NAME", "Base configuration: tiny, small or gpt2");
+  command.add_text("--config", options.config_file, "FILE", "TOML file with settings; overrides the preset");
+  command.add_list("--set", options.settings, "TABLE.NAME=VALUE", "Set one setting; overrides --config; repeatable");
   for (const Flag& flag : kFlags) add_flag(command, options, flag);
 }
 
@@ -88,7 +88,7 @@ train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string
   const bool settings_may = std::all_of(options.settings.begin(), options.settings.end(), may_change);
   if (!options.data.empty() || !options.config_file.empty() || !flags_may || !settings_may) {
     throw Error(
-        "--resume goes on with the run as it was configured; leave out DATA and all settings but --threads, "
+        "--resume continues the run with its own configuration; omit DATA and all settings except --threads, "
         "--recompute, --memory and --set diagnostics.NAME=VALUE");
   }
   train::RunConfig config = train::read_config(run);

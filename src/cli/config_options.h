@@ -1,4 +1,4 @@
-// The flags from which a run's config is made.
+// Command-line flags that define a run's config.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace quern::cli {
 
-// A setting that came by its own flag.
+// A setting given by its own flag.
 struct FlagSetting {
   std::string where;    // "--steps 500"
   std::string setting;  // "train.steps=500"
@@ -23,14 +23,13 @@ struct ConfigOptions {
   std::vector<FlagSetting> flags;
 };
 
-// DATA, --preset, --config, --set, and the flags of single settings. `options` must live until the line has been
-// parsed.
+// Adds DATA, --preset, --config, --set and the flags of single settings. `options` must outlive parsing.
 void add_config_options(Parser command, ConfigOptions& options);
 
-// The preset, then --config, --set, and the flags of single settings.
+// Applies the preset, then --config, --set and the flags of single settings.
 train::RunConfig config_of(const ConfigOptions& options);
 
-// For a run that goes on: its config with those settings that may change. Error when others were given.
+// For resuming: the run's own config with the given settings applied. Error if one of them must not change.
 train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string& run);
 
 }  // namespace quern::cli

@@ -1,4 +1,4 @@
-// quern eval: how well a trained model predicts a text.
+// quern eval: measures how well a trained model predicts text.
 #include <fmt/format.h>
 
 #include <memory>
@@ -27,12 +27,12 @@ struct Options {
 };
 
 constexpr const char* kExamples = R"(Examples:
-  quern eval --run runs/first                 on the text that was held out from training
-  quern eval --run runs/book other.txt        on another text
+  quern eval --run runs/first                 evaluate on the text held out from training
+  quern eval --run runs/book other.txt        evaluate on another text
   quern eval --run runs/book other.txt --json
 
-loss is in nats per token; perplexity is its exponential; bits per byte can be compared between models with other
-tokenizers.)";
+The loss is in nats per token; perplexity is its exponential. Bits per byte can be compared between models with
+different tokenizers.)";
 
 void print(const train::Evaluation& result, uint64_t step, bool json) {
   const std::optional<double> bits = result.bits_per_byte();
@@ -70,9 +70,9 @@ int run_eval(const Options& options) {
 
 Command add_eval(Parser root) {
   const auto options = std::make_shared<Options>();
-  Parser eval = root.add_command("eval", "Measure how well a trained model predicts a text");
-  eval.add_words("DATA", options->data, "Text files, folders or .jsonl files; none: the run's held-out text");
-  eval.add_text("--run", options->run, "DIR", "The folder of the run");
+  Parser eval = root.add_command("eval", "Measure how well a trained model predicts text");
+  eval.add_words("DATA", options->data, "Text files, directories or .jsonl files (default: the run's held-out text)");
+  eval.add_text("--run", options->run, "DIR", "Directory of the run");
   eval.add_threads(options->threads);
   eval.add_flag("--json", options->json, "Print one JSON object");
   eval.set_footer(kExamples);

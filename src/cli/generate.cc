@@ -1,4 +1,4 @@
-// quern generate: a trained model continues a text.
+// quern generate: generates text with a trained model.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -27,23 +27,23 @@ struct Options {
 constexpr const char* kExamples = R"(Examples:
   quern generate --run runs/first --prompt "Once"
   quern generate --run runs/first --tokens 500 --temperature 0.8 --top-k 40 --seed 7
-  quern generate --run runs/first --threads 1            leave the other cores alone
+  quern generate --run runs/first --threads 1            use one core only
 
-The same run, prompt and seed give the same text, with any number of threads. A model whose operations are too small to
-be shared uses fewer threads than it is given. A model with a bpe tokenizer stops where it ends a document; with
---ignore-end it writes <|endoftext|> and starts the next. In a prompt <|endoftext|> is that token.)";
+The same run, prompt and seed give the same text with any number of threads. A model whose operations are too small to
+be split uses fewer threads than requested. A model with a bpe tokenizer stops at the end of a document; with
+--ignore-end it writes <|endoftext|> and continues with the next one. In a prompt, <|endoftext|> is that token.)";
 
 int run_generate(const Options& options) {
   if (options.run.empty()) throw Error("generate: expected --run DIR, a trained run; run `quern generate --help`");
   if (options.prompt && options.prompt->empty()) {
-    throw Error("generate: --prompt: expected a text, found an empty one; leave --prompt out to start with a new line");
+    throw Error("generate: --prompt: expected a text, found an empty one; omit --prompt to start with a new line");
   }
   Warnings warnings;
   const train::TrainedModel trained = train::load_model(options.run, warnings);
   const data::Tokenizer& tokenizer = trained.needed_tokenizer();
   Decoder decoder(*trained.model, {.threads = options.threads});
   Utf8Stream text;
-  // A file or another program gets the text as it is; a terminal would obey the escape codes in it.
+  // Files and pipes get the raw text; a terminal would interpret escape codes in it.
   const bool terminal = isatty(STDOUT_FILENO) != 0;
   const auto show = [terminal](const std::string& characters) {
     fmt::print("{}", terminal ? printable(characters, Lines::kStay) : characters);
@@ -64,15 +64,17 @@ int run_generate(const Options& options) {
 Command add_generate(Parser root) {
   const auto options = std::make_shared<Options>();
   GenerateOptions& generate = options->generate;
-  Parser command = root.add_command("generate", "Let a trained model continue a text");
-  command.add_text("--run", options->run, "DIR", "The folder of the run");
-  command.add_text("--prompt", options->prompt, "TEXT", "What the text starts with; none: a new line");
-  command.add_number("--tokens", generate.max_tokens, "N", "How many tokens to add at most");
-  command.add_number("--temperature", generate.sampling.temperature, "X",
-                     "Below 1 more likely text, above 1 more surprising; 0 the likeliest token");
-  command.add_number("--top-k", generate.sampling.top_k, "K", "Only the k likeliest tokens; 0 for all");
-  command.add_number("--top-p", generate.sampling.top_p, "P", "Only the likeliest tokens that make up this share");
-  command.add_number("--seed", generate.sampling.seed, "N", "Another seed, another text");
+  Parser command = root.add_command("generate", "Generate text with a trained model");
+  command.add_text("--run", options->run, "DIR", "Directory of the run");
+  command.add_text("--prompt", options->prompt, "TEXT", "Beginning of the text (default: a new line)");
+  command.add_number("--tokens", generate.max_tokens, "N", "Maximum number of tokens to generate");
+  command.add_number(
+      "--temperature", generate.sampling.temperature, "X",
+      "Sampling temperature: lower is more predictable, higher more varied; 0 always picks the most likely token");
+  command.add_number("--top-k", generate.sampling.top_k, "K", "Sample from the K most likely tokens only; 0 for all");
+  command.add_number("--top-p", generate.sampling.top_p, "P",
+                     "Sample from the most likely tokens with this total probability");
+  command.add_number("--seed", generate.sampling.seed, "N", "Random seed");
   command.add_flag("--ignore-end", generate.ignore_end,
                    "Continue after the end of a document instead of stopping there");
   command.add_threads(options->threads);

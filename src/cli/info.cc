@@ -1,4 +1,4 @@
-// quern info: the processor, the vector targets, and the limits measured here and now.
+// quern info: prints the processor, the vector targets and the measured limits of this machine.
 #include <fmt/format.h>
 
 #include <memory>
@@ -27,9 +27,9 @@ struct Options {
 
 constexpr const char* kExamples = R"(Examples:
   quern info                    measure with all usable cores (about 1 s)
-  quern info --threads 1 --json one core, for a program to read
-  quern info --run runs/first   a run: its step, losses and the hash of its weights
-  quern info --targets          only the names that QUERN_TARGET takes, best first)";
+  quern info --threads 1 --json measure one core, print JSON
+  quern info --run runs/first   describe a run: step, losses and weights hash
+  quern info --targets          list the values that QUERN_TARGET accepts, best first)";
 
 std::string or_unknown(const std::string& text) { return text.empty() ? "unknown" : text; }
 
@@ -98,12 +98,12 @@ int run_info(const Options& options) {
 
 Command add_info(Parser root) {
   const auto options = std::make_shared<Options>();
-  Parser info = root.add_command("info", "The limits of this machine, measured; or what is in the folder of a run");
+  Parser info = root.add_command("info", "Measure the limits of this machine, or describe a run");
   info.add_threads(options->threads);
   info.add_text("--run", options->run, "DIR", "Describe this run instead of the machine");
   info.add_flag("--json", options->json, "Print one JSON object");
-  info.add_flag("--quick", options->quick, "Measure a tenth as long; figures are rough");
-  info.add_flag("--targets", options->targets, "Print the vector targets, one per line, and measure nothing");
+  info.add_flag("--quick", options->quick, "Measure for a tenth of the time; less precise");
+  info.add_flag("--targets", options->targets, "Print the vector targets, one per line, without measuring");
   info.set_footer(kExamples);
   return {info, [options] { return run_info(*options); }};
 }

@@ -1,4 +1,4 @@
-// The "machine" object that every --json output carries.
+// The "machine" object in every --json output.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,10 +7,10 @@
 
 namespace quern::cli {
 
-// Keeps the order in which keys were added, so that the output reads from the important to the rest.
+// Preserves insertion order, so that the most important keys come first in the output.
 using Json = nlohmann::ordered_json;
 
-// Adds version and commit to the measured limits, so that a published number names both.
+// Adds version and commit to the measured limits, so that published numbers can be traced to a build.
 Json to_json(const report::Machine& machine);
 
 }  // namespace quern::cli

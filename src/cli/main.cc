@@ -1,4 +1,4 @@
-// quern: the command line program. Parses and hands over to a command.
+// quern: the command-line program. Parses the arguments and runs a command.
 #include <vector>
 
 #include "cli/commands.h"
@@ -9,18 +9,18 @@ namespace quern::cli {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  quern train --run runs/first      learn to write small stories
-  quern generate --run runs/first   let it write one
-  quern eval --run runs/first       how well it predicts text that it has not seen
-  quern report --run runs/first     how it went, with the loss curve
-  quern plan --preset gpt2          how much memory training would take
+  quern train --run runs/first      train a model on generated short stories
+  quern generate --run runs/first   generate a story with it
+  quern eval --run runs/first       measure its loss on held-out text
+  quern report --run runs/first     summarize the run, with the loss curve
+  quern plan --preset gpt2          show how much memory training would need
   quern rerun-step runs/first/incidents/step-00000042
-                                    repeat a step that went wrong
-  quern info                        what this machine can do
-  quern bench --list                the workloads
+                                    repeat a step that failed
+  quern info                        measure this machine
+  quern bench --list                list the benchmarks
   quern bench kernels --filter gemm compare matrix products with OpenBLAS
 
-QUERN_TARGET=scalar|sse4|avx2|avx3 in the environment forces a vector target.)";
+Set the environment variable QUERN_TARGET to scalar, sse4, avx2 or avx3 to force a vector target.)";
 
 int run_chosen(const std::vector<Command>& commands) {
   use_requested_target();
@@ -34,7 +34,7 @@ int run_chosen(const std::vector<Command>& commands) {
 
 int run(int argc, char** argv) {
   if (names_bench(argc, argv)) return run_bench_program(argv);
-  CommandLine line("quern", "Trains small transformers on CPUs, with results that are reproducible to the last bit.");
+  CommandLine line("quern", "Trains small transformers on CPUs with bit-reproducible results.");
   Parser root = line.root();
   root.set_footer(kExamples);
   const std::vector<Command> commands = {add_train(root),      add_generate(root), add_eval(root), add_report(root),

@@ -18,13 +18,12 @@
 namespace quern::cli {
 namespace {
 
-// CLI11 alone reads whole numbers with strtoull(), which takes -1 for 2^64 - 1, a number beyond 64 bits for the largest
-// one, and 010 for 8.
+// CLI11 parses integers with strtoull(), which reads -1 as 2^64 - 1, saturates beyond 64 bits, and reads 010 as 8.
 CLI::Validator whole_number(Range range) {
   return {[range](std::string& text) { return check_whole_number(text, range); }, ""};
 }
 
-// The deepest command that was recognised, as the user would type it: "quern bench kernels".
+// The deepest recognised command, as the user would type it: "quern bench kernels".
 std::string command_line_of(const CLI::App& app) {
   std::string line = app.get_name();
   for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
@@ -114,7 +113,7 @@ bool Parser::parsed() const { return app_->parsed(); }
 CommandLine::CommandLine(const char* name, const char* description)
     : app_(std::make_unique<CLI::App>(description, name)) {
   app_->set_version_flag("--version", version_line());
-  app_->require_subcommand(0, 1);  // without a command, `run` says which there are
+  app_->require_subcommand(0, 1);  // without a command, `run` lists the commands
 }
 
 CommandLine::~CommandLine() = default;

@@ -1,5 +1,5 @@
-// The command line: commands and their flags. CLI11 is behind it, in one file: each file that includes CLI11 takes the
-// compiler 8 s longer.
+// The command line: commands and their flags. Hides CLI11 in one source file, because including it adds 8 s to the
+// compilation of each file.
 #pragma once
 
 #include <cstddef>
@@ -19,46 +19,48 @@ class Option;
 
 namespace quern::cli {
 
-// What a whole number may be.
+// The range of an integer, limits included.
 struct Range {
   uint64_t min = 0;
   uint64_t max = std::numeric_limits<uint64_t>::max();
 };
 
-// Empty when `text` is decimal digits within the range, from which zeros in front are then removed; else what is wrong.
+// Checks that `text` consists of decimal digits and is within the range, and removes leading zeros. Returns an empty
+// string, or a description of what is wrong.
 std::string check_whole_number(std::string& text, Range range);
 
-// One command and its flags. A handle: copies are the same command. The variables that values go to must live until the
-// line has been parsed. `type` is the word for the value in the help: "DIR". Defaults that are not empty are shown.
+// One command and its flags. This is a handle: copies refer to the same command. The variables that receive values must
+// outlive parsing. `type` is the placeholder for the value in the help, such as "DIR". The help shows defaults that are
+// not empty.
 class Parser {
  public:
-  // A command below this one.
+  // Adds a subcommand.
   Parser add_command(const char* name, const char* help);
-  // The end of the help.
+  // Sets the text at the end of the help.
   void set_footer(const char* text);
 
   void add_flag(const char* name, bool& value, const char* help);
   void add_text(const char* name, std::string& value, const char* type, const std::string& help);
   void add_text(const char* name, std::optional<std::string>& value, const char* type, const std::string& help);
-  // Calls back with the value of the last time that the flag was given.
+  // Calls `use` with the value of the last occurrence of the flag.
   void add_text(const char* name, std::function<void(const std::string&)> use, const char* type,
                 const std::string& help);
-  // Decimal digits within the range, or an error that says so.
+  // Accepts decimal digits within the range.
   void add_number(const char* name, uint64_t& value, const char* type, const std::string& help, Range range = {});
   void add_number(const char* name, int64_t& value, const char* type, const std::string& help);  // 0 or more
   void add_number(const char* name, float& value, const char* type, const std::string& help);
-  // One of these words.
+  // Accepts one of `choices`.
   void add_choice(const char* name, std::string& value, const std::vector<std::string_view>& choices, const char* type,
                   const std::string& help);
-  // May be repeated; one value after each.
+  // A repeatable flag that takes one value each time.
   void add_list(const char* name, std::vector<std::string>& values, const char* type, const std::string& help);
-  // The words that belong to no flag: DATA.
+  // Positional arguments, such as DATA.
   void add_words(const char* name, std::vector<std::string>& values, const std::string& help);
   void add_word(const char* name, std::string& value, const std::string& help);
-  // --threads N, 1 to kMaxThreads; `threads` starts as the cores that can be used.
+  // Adds --threads N, 1 to kMaxThreads; the default is the number of usable cores.
   void add_threads(size_t& threads);
 
-  // Whether the line named this command.
+  // Whether the command line contained this command.
   bool parsed() const;
 
  private:
@@ -67,8 +69,8 @@ class Parser {
   CLI::App* app_;
 };
 
-// What a command does once its line is parsed; returns the exit code: 0 fine, 1 ran and found a failure. Bad input
-// throws.
+// The action of a command, called after parsing. Returns the exit code: 0 for success, 1 if it ran and found a failure.
+// Throws on bad input.
 using Run = std::function<int()>;
 
 struct Command {
@@ -76,10 +78,10 @@ struct Command {
   Run run;
 };
 
-// A program of commands.
+// A program with commands.
 class CommandLine {
  public:
-  // `name` is how it is called: "quern".
+  // `name` is the name of the program: "quern".
   CommandLine(const char* name, const char* description);
   CommandLine(const CommandLine&) = delete;
   CommandLine& operator=(const CommandLine&) = delete;
@@ -87,7 +89,7 @@ class CommandLine {
 
   Parser root();
 
-  // Parses, and calls `run`; prints and returns 0 for --help and --version. Error for a line that is not understood.
+  // Parses the arguments and calls `run`; for --help and --version, prints and returns 0. Error if parsing fails.
   int run(int argc, char** argv, const Run& run);
 
  private:

@@ -1,4 +1,4 @@
-// quern plan: what a run would occupy, before there is one.
+// quern plan: shows how much memory a run would use.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -21,16 +21,16 @@ struct Options {
 };
 
 constexpr const char* kExamples = R"(Examples:
-  quern plan --preset gpt2                         where the memory of a run goes
-  quern plan --preset gpt2 --memory 2200M          the fastest way to stay within a limit
+  quern plan --preset gpt2                         break down the memory use of a run
+  quern plan --preset gpt2 --memory 2200M          find the fastest plan within a limit
   quern plan --preset small --layers 24 --context 512 --precision bf16 --recompute sqrt
 
-`quern train` takes the same flags, keeps to the plan, and says at the end what the run really took.)";
+`quern train` accepts the same flags, follows the plan, and reports the actual memory use at the end.)";
 
-// What the data will say about itself once it is read, guessed from the config.
+// Properties of the data, estimated from the config without reading it.
 struct Guess {
   uint32_t vocabulary;
-  bool assumed;    // the vocabulary
+  bool assumed;    // whether the vocabulary is an assumption
   uint64_t bytes;  // of the tokens
 };
 
@@ -46,8 +46,8 @@ uint64_t text_bytes(const train::RunConfig& config) {
 }
 
 Guess guess_data(const train::RunConfig& config) {
-  constexpr uint32_t kCharacters = 96;      // of plain English, about
-  constexpr uint64_t kBytesPerPiece = 4;    // of English, about
+  constexpr uint32_t kCharacters = 96;      // in plain English, roughly
+  constexpr uint64_t kBytesPerPiece = 4;    // in English, roughly
   constexpr uint32_t kShortTokens = 65536;  // two bytes each up to here
   const bool bpe = config.data.tokenizer == train::TokenizerKind::kBpe;
   uint64_t vocabulary = kCharacters;
@@ -103,7 +103,7 @@ int run_plan(const Options& options) {
 
 Command add_plan(Parser root) {
   const auto options = std::make_shared<Options>();
-  Parser plan = root.add_command("plan", "What a run would occupy, and the fastest way to stay within a limit");
+  Parser plan = root.add_command("plan", "Show the memory a run would use, and the fastest plan within a limit");
   add_config_options(plan, options->config);
   plan.add_flag("--json", options->json, "Print one JSON object");
   plan.set_footer(kExamples);

@@ -33,8 +33,8 @@ void check_output() {
   throw Error("[output] standard output cannot be written: is the disk full?");
 }
 
-// A standard stream that is closed leaves its number to the next file that is opened, such as metrics.jsonl, and what
-// is printed would land there. Opened the wrong way round, so that using it fails as it did when it was closed.
+// If a standard stream is closed, the next file to be opened, such as metrics.jsonl, gets its descriptor, and console
+// output would end up there. Occupies the descriptor with the wrong access mode, so that using it still fails.
 void reserve_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
@@ -42,7 +42,7 @@ void reserve_standard_streams() {
   }
 }
 
-// Where a parent ignores SIGPIPE, so would we: `quern generate | head` would then compute to the end for no reader.
+// An ignored SIGPIPE is inherited from the parent: `quern generate | head` would then run to the end with no reader.
 void end_quietly_without_a_reader() { std::signal(SIGPIPE, SIG_DFL); }
 
 }  // namespace
@@ -50,15 +50,15 @@ void end_quietly_without_a_reader() { std::signal(SIGPIPE, SIG_DFL); }
 int run_program(const std::function<int()>& run) {
   reserve_standard_streams();
   end_quietly_without_a_reader();
-  std::signal(SIGXFSZ, SIG_IGN);  // writing to a file that may not grow is then an error with a message
+  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit becomes a write error with a message
   try {
     const int code = run();
     check_output();
     return code;
-  } catch (const std::filesystem::filesystem_error& error) {  // its own text has the path at the end, in brackets
+  } catch (const std::filesystem::filesystem_error& error) {  // what() has the path at its end, in brackets
     return fail(fmt::format("[files] {}: {}", error.path1().native(), error.code().message()));
   } catch (const std::bad_alloc&) {
-    return fail("[memory] not enough of it for this model, batch or text");
+    return fail("[memory] not enough memory for this model, batch or text");
   } catch (const std::exception& error) {
     return fail(error.what());
   }

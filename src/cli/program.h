@@ -1,4 +1,4 @@
-// What the programs `quern` and `quern-bench` share: standard streams, the vector target, and every failure as one
+// Shared by the programs `quern` and `quern-bench`: standard streams, the vector target, and failures reported as one
 // line.
 #pragma once
 
@@ -6,11 +6,11 @@
 
 namespace quern::cli {
 
-// Calls `run` and returns its exit code, or prints "quern: REASON" and returns 2 when it throws or when standard output
-// could not be written. For main() alone: it also sets up the standard streams and signals of the process.
+// Calls `run` and returns its exit code. If it throws or standard output cannot be written, prints "quern: REASON" and
+// returns 2. Only for main(): it also sets up the standard streams and signals of the process.
 int run_program(const std::function<int()>& run);
 
-// Uses the vector target that QUERN_TARGET names; Error when there is none of that name. Before a command runs.
+// Selects the vector target named by QUERN_TARGET; Error if it is unknown. Call before running a command.
 void use_requested_target();
 
 }  // namespace quern::cli

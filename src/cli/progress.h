@@ -1,11 +1,11 @@
-// One line that says what is going on, for people who wait.
+// A status line on the terminal.
 #pragma once
 
 #include <string_view>
 
 namespace quern::cli {
 
-// Writes to standard error, and only when that is a terminal: files and pipes never see it.
+// Writes to standard error, and only if that is a terminal.
 class Progress {
  public:
   Progress();
@@ -13,8 +13,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
   ~Progress() { clear(); }
 
-  void show(std::string_view what);  // replaces what was shown
-  void clear();                      // before writing anything else to the terminal
+  void show(std::string_view what);  // replaces the current status
+  void clear();                      // call before writing anything else to the terminal
 
  private:
   bool terminal_;

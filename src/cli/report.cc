@@ -1,4 +1,4 @@
-// quern report: what became of a run.
+// quern report: summarizes a run.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -33,13 +33,13 @@ struct Options {
 };
 
 constexpr const char* kExamples = R"(Examples:
-  quern report --run runs/first                       a table and the loss curve, as wide as the terminal
-  quern report --run runs/first --csv > first.csv     every logged step, for a spreadsheet
-  quern report --run runs/first --json                the table, for a program to read
+  quern report --run runs/first                       print a table and the loss curve, as wide as the terminal
+  quern report --run runs/first --csv > first.csv     export every logged step
+  quern report --run runs/first --json                print the table as JSON
 
-Works while the run is still training. Everything is read from the run's metrics.jsonl.)";
+Works while the run is still training. The data comes from the run's metrics.jsonl.)";
 
-// Of the newest checkpoint, from the header of its file alone; none when there is none that can be read.
+// The parameter count of the newest checkpoint, from its file header; nullopt if no checkpoint can be read.
 std::optional<uint64_t> parameters_of(const fs::path& run) {
   const fs::path folder = run / "checkpoints";
   const std::vector<uint64_t> steps = checkpoint::list_steps(folder);
@@ -52,7 +52,7 @@ std::optional<uint64_t> parameters_of(const fs::path& run) {
     }
     return count;
   } catch (const Error&) {
-    return std::nullopt;  // to say what is wrong with it is for those who need it
+    return std::nullopt;  // commands that need the checkpoint report the error
   }
 }
 
@@ -136,7 +136,7 @@ int run_report(const Options& options) {
   const report::RunSummary summary = report::summarise(config, log);
   if (options.csv) {
     Warnings warnings;
-    for (const std::string& line : log.damaged) warnings.on_warning(line + "; the line was left out");
+    for (const std::string& line : log.damaged) warnings.on_warning(line + "; the line was skipped");
     fmt::print("{}", report::to_csv(log));
   } else if (options.json) {
     fmt::print("{}\n", json_text(to_json(options, summary, config), 2));
@@ -150,10 +150,10 @@ int run_report(const Options& options) {
 
 Command add_report(Parser root) {
   const auto options = std::make_shared<Options>();
-  Parser report = root.add_command("report", "A run in a table and its loss curve, or as CSV");
-  report.add_text("--run", options->run, "DIR", "The folder of the run");
+  Parser report = root.add_command("report", "Summarize a run: table and loss curve, or CSV");
+  report.add_text("--run", options->run, "DIR", "Directory of the run");
   report.add_flag("--json", options->json, "Print one JSON object");
-  report.add_flag("--csv", options->csv, "Print every logged step, a line each");
+  report.add_flag("--csv", options->csv, "Print one line for each logged step");
   report.set_footer(kExamples);
   return {report, [options] { return run_report(*options); }};
 }

@@ -1,4 +1,4 @@
-// quern rerun-step: a step that went wrong, once more.
+// quern rerun-step: repeats a step that failed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,14 +22,14 @@ constexpr const char* kExamples = R"(Examples:
   quern rerun-step runs/book/incidents/step-00000042
   quern rerun-step runs/book/incidents/step-00000042 --threads 1
 
-Repeats the step with the weights, tokens and random numbers that it had, says whether loss and gradient are those that
-were recorded, bit for bit, and names the first tensor that is not finite. Exit code 1 when the step came out otherwise.)";
+Repeats the step with the same weights, tokens and random numbers, reports whether loss and gradient are bit-identical
+to the recorded ones, and names the first tensor that is not finite. Exits with code 1 if the result differs.)";
 
 void print_finding(const train::RerunStep& step, uint64_t sequences) {
   const auto& [weight, pass] = step.found.findings;
   if (weight) fmt::print("first bad weight  {} ({}), before the step\n", weight->tensor, train::kind_of(*weight));
   if (!pass) {
-    fmt::print("first bad tensor  none: every number of forward and backward is finite\n");
+    fmt::print("first bad tensor  none: all values of forward and backward are finite\n");
     return;
   }
   fmt::print("first bad tensor  {} ({}), in sequence {} of {}, micro-batch {} of {}\n", pass->tensor,
@@ -56,10 +56,10 @@ int run_rerun_step(const Options& options) {
   }
   fmt::print("\n");
   if (step.same) {
-    fmt::print("the same as recorded, bit for bit\n");
+    fmt::print("bit-identical to the recorded step\n");
     return 0;
   }
-  fmt::print("not the same as recorded: loss {}, gradient norm {}, gradient hash {}, on target {} ({} here)\n",
+  fmt::print("differs from the recorded step: loss {}, gradient norm {}, gradient hash {}, on target {} ({} here)\n",
              train::number_text(was.loss), train::number_text(was.gradient_norm), was.gradient_hash, was.target,
              now.target);
   return 1;
@@ -69,8 +69,9 @@ int run_rerun_step(const Options& options) {
 
 Command add_rerun_step(Parser root) {
   const auto options = std::make_shared<Options>();
-  Parser rerun = root.add_command("rerun-step", "Repeat a step that went wrong and name what went bad first");
-  rerun.add_word("FOLDER", options->path, "The incident: runs/NAME/incidents/step-NNNNNNNN, or a file in it");
+  Parser rerun = root.add_command("rerun-step", "Repeat a failed step and name the first tensor that is not finite");
+  rerun.add_word("FOLDER", options->path,
+                 "Directory of the incident, runs/NAME/incidents/step-NNNNNNNN, or a file in it");
   rerun.add_threads(options->threads);
   rerun.set_footer(kExamples);
   return {rerun, [options] { return run_rerun_step(*options); }};

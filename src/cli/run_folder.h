@@ -1,4 +1,4 @@
-// The folder of a run, or one that is removed again for a run that is only to be measured.
+// The directory of a run, or a temporary one for a run that is only profiled.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace quern::cli {
 
 class RunFolder {
  public:
-  // An empty name: a new folder among the system's temporary ones.
+  // An empty name creates a temporary directory, removed by the destructor.
   explicit RunFolder(const std::string& name) : path_(name) {
     if (name.empty()) path_ = temporary_.emplace().path();
   }

@@ -1,12 +1,12 @@
-// What a run's folder holds.
+// Describes the run in a directory.
 #pragma once
 
 #include <string>
 
 namespace quern::cli {
 
-// Prints the run in `folder`: how far it came, its model, its losses and the hash of its weights; as one JSON object
-// when asked. Error when there is no run or no checkpoint that is whole.
+// Prints the run in `folder`: its step, model, losses and weights hash, as text or as one JSON object. Error if there
+// is no run or no complete checkpoint.
 void print_run_info(const std::string& folder, bool json);
 
 }  // namespace quern::cli

@@ -9,11 +9,11 @@
 namespace quern::cli {
 namespace {
 
-// Ctrl-C behind a wrapper (make, npm, mpirun) arrives twice within a moment: from the terminal and from the wrapper.
+// Under a wrapper (make, npm, mpirun), one Ctrl-C arrives twice: from the terminal and from the wrapper.
 constexpr int64_t kSameKeypress = 100'000'000;  // nanoseconds
 
 std::atomic<bool> stop_requested{false};
-std::atomic<int64_t> first_interrupt{0};  // when, by the clock below; 0: not yet
+std::atomic<int64_t> first_interrupt{0};  // time by the clock below; 0: none yet
 static_assert(std::atomic<int64_t>::is_always_lock_free, "used in a signal handler");
 
 int64_t nanoseconds_now() {
@@ -41,7 +41,7 @@ bool is_ignored(int signal) {
 const std::atomic<bool>& stop_on_signals() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;  // a save that is under way must not see EINTR
+  action.sa_flags = SA_RESTART;  // a save in progress must not see EINTR
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     if (signal == SIGHUP && is_ignored(signal)) continue;
     sigaction(signal, &action, nullptr);

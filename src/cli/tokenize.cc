@@ -1,4 +1,4 @@
-// quern tokenize: text to token ids, to look at or to train on.
+// quern tokenize: converts text to token ids, to inspect or to train on.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,15 +33,15 @@ struct Options {
 };
 
 constexpr const char* kExamples = R"(Examples:
-  quern tokenize book.txt --out tokens/book               learn 8,192 pieces of words, write tokens and tokenizer
+  quern tokenize book.txt --out tokens/book               learn 8,192 tokens, write token ids and tokenizer
   quern train tokens/book --run runs/book                 train on them
   quern tokenize more/ --tokenizer tokens/book --out tokens/more
   quern tokenize --tokenizer runs/book --text "Once upon a time"
 
---out DIR receives tokens.bin (llm.c's format: 16 bits a token) and tokenizer.json (for Hugging Face tokenizers too).
-With bpe every document (a text file, a record of JSON Lines) ends with the token <|endoftext|>.)";
+Writes tokens.bin (llm.c format, 16 bits per token) and tokenizer.json (compatible with Hugging Face tokenizers) to the
+--out directory. With bpe, every document (a text file or a JSON Lines record) ends with the token <|endoftext|>.)";
 
-// A tokenizer.json, or a folder that has one: a run, or what --out wrote.
+// Loads a tokenizer.json, directly or from a directory (a run or an --out directory), or learns a tokenizer.
 std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options) {
   if (options.tokenizer.empty()) {
     return train::learn_tokenizer(train::tokenizer_kind(options.kind), options.vocabulary,
@@ -66,8 +66,8 @@ void append_all(const data::TokenStream& stream, data::TokenShardWriter& writer)
   }
 }
 
-// Error when --out would replace something that is not a pair of an earlier command: the tokenizer of a run, without
-// which the run is lost, or files of others that happen to have these names.
+// Error if --out would replace files that this command did not write: the tokenizer of a run, without which the run is
+// unusable, or unrelated files with the same names.
 void check_out(const fs::path& folder) {
   if (fs::exists(folder / "config.toml")) {
     throw Error("[tokenize] {}: holds a run, whose tokenizer would be replaced; choose another folder",
@@ -92,9 +92,8 @@ void check_out(const fs::path& folder) {
   }
 }
 
-// The tokens get their name last, so whoever finds them finds a tokenizer too; and they are marked with it, so that a
-// command which is killed between the two, in a folder with the tokens of an earlier one, leaves a pair that is
-// refused.
+// tokens.bin is renamed into place last, so its tokenizer always exists. It contains the tokenizer's digest: if the
+// command is killed between the two writes in a directory with older tokens, the mismatched pair is rejected.
 void write_pair(const data::TokenStream& stream, const data::Tokenizer& tokenizer, const fs::path& folder) {
   fs::create_directories(folder);
   data::TokenShardWriter writer(folder / "tokens.bin", data::ShardFormat::kLlmC, tokenizer.digest());
@@ -126,11 +125,11 @@ int run_tokenize(const Options& options) {
   if (text.documents > 1 && !tokenizer->end_of_text()) {
     Warnings().on_warning(train::no_end_of_text(fmt::format("{}", fmt::join(options.data, ", ")), *tokenizer));
   }
-  fmt::print("{} bytes, {} tokens, {:.3f} bytes a token; vocabulary {} ({})\n", text.bytes, text.stream->size(),
+  fmt::print("{} bytes, {} tokens, {:.3f} bytes per token; vocabulary {} ({})\n", text.bytes, text.stream->size(),
              static_cast<double>(text.bytes) / static_cast<double>(text.stream->size()), tokenizer->vocabulary_size(),
              tokenizer->name());
   if (!options.out.empty()) {
-    fmt::print("written to {0}; train on them with `quern train {0} --run runs/NAME`\n", options.out);
+    fmt::print("written to {0}; to train on it, run `quern train {0} --run runs/NAME`\n", options.out);
   }
   return 0;
 }
@@ -139,15 +138,15 @@ int run_tokenize(const Options& options) {
 
 Command add_tokenize(Parser root) {
   const auto options = std::make_shared<Options>();
-  Parser tokenize = root.add_command("tokenize", "Turn text into token ids, to look at or to train on");
-  tokenize.add_words("DATA", options->data, "Text files, folders or .jsonl files");
-  tokenize.add_text("--out", options->out, "DIR", "The folder for tokens.bin and tokenizer.json");
+  Parser tokenize = root.add_command("tokenize", "Convert text to token ids");
+  tokenize.add_words("DATA", options->data, "Text files, directories or .jsonl files");
+  tokenize.add_text("--out", options->out, "DIR", "Output directory for tokens.bin and tokenizer.json");
   tokenize.add_text("--tokenizer", options->tokenizer, "PATH",
-                    "A tokenizer.json or a folder with one; none: learn one");
+                    "A tokenizer.json or a directory with one (default: learn a tokenizer)");
   tokenize.add_choice("--kind", options->kind, train::tokenizer_kind_names(), "KIND",
-                      "What to learn: byte, char or bpe");
+                      "Kind of tokenizer to learn: byte, char or bpe");
   tokenize.add_number("--vocabulary", options->vocabulary, "N",
-                      "Tokens of bpe: 256 bytes, what it learns, the end of text", {257, 65536});
+                      "Vocabulary size of bpe: 256 bytes, the learned tokens and <|endoftext|>", {257, 65536});
   tokenize.add_text("--text", options->text, "TEXT", "Print the tokens of this text");
   tokenize.set_footer(kExamples);
   return {tokenize, [options] { return run_tokenize(*options); }};

@@ -1,4 +1,4 @@
-// quern train: text in, a model out.
+// quern train: trains a model on text.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -37,34 +37,35 @@ struct Options {
 constexpr int kInterrupted = 130;
 
 constexpr const char* kExamples = R"(Examples:
-  quern train --run runs/first                            learn to write small stories
-  quern train book.txt --run runs/book --preset small     learn from a text of your own
-  quern train --run runs/first --resume                   go on after an interruption
+  quern train --run runs/first                            train on generated short stories
+  quern train book.txt --run runs/book --preset small     train on your own text
+  quern train --run runs/first --resume                   resume after an interruption
   quern train texts/ --run runs/big --set data.sampling=stream
-                                                          tokenise while training: for text of any size
-  quern train --preset small --print-config > my.toml     every setting, explained
+                                                          tokenise while training, for text of any size
+  quern train --preset small --print-config > my.toml     write all settings with explanations
   quern train --config my.toml --steps 500 --set checkpoint.keep=5 --run runs/mine
   quern train --run runs/seen --set log.tensorboard=true --set log.histogram_interval=100
                                                           then: tensorboard --logdir runs
   quern train book.txt --run runs/safe --set diagnostics.spike_z=6 --set diagnostics.policy=rollback
-                                                          what to do when the loss spikes
-  quern train --preset small --memory 300M --run runs/lean   the fastest way that fits
-  quern train --preset small --steps 50 --profile            where the time goes, beside the machine's limits
-  quern train --preset small --steps 50 --trace trace.json   the same as a timeline, for https://ui.perfetto.dev
+                                                          roll back when the loss spikes
+  quern train --preset small --memory 300M --run runs/lean   use the fastest plan within 300 MB
+  quern train --preset small --steps 50 --profile            profile against the hardware's limits
+  quern train --preset small --steps 50 --trace trace.json   write a timeline for https://ui.perfetto.dev
 
-With --profile or --trace and without --run the run is only for measuring: what it writes is removed at its end.
---print-config explains every setting. The preset comes first, then --config, --set, and the flags of single settings.
+With --profile or --trace but without --run, the run uses a temporary directory that is removed at the end.
+--print-config explains every setting. Later sources override earlier ones: --preset, --config, --set, then the flags
+of single settings.
 
-Ctrl-C saves and stops, as do SIGTERM and a closed terminal (SIGHUP); --resume goes on to the same result, bit for bit.
-A second Ctrl-C stops at once, without saving.
+Ctrl-C, SIGTERM and a closed terminal (SIGHUP) save and stop the run; with --resume, the result is bit-identical to an
+uninterrupted run. A second Ctrl-C stops immediately, without saving.
 
-The folder of a new run must not exist or be empty. One process at a time trains in it; others may read it meanwhile.
-Output that cannot be written (`| head`, a full disk) never stops a run.
+The directory of a new run must be empty or not exist. Only one process can train in it at a time; others may read it
+meanwhile. A failure to write console output (`| head`, a full disk) never stops a run.
 
-Exit code 0: the run is finished, or stopped and saved, whether or not its output could be written; 2: an error;
-130: stopped at once, or before there was anything to save.)";
+Exit codes: 0 if the run finished, or stopped and was saved, even if console output failed; 2 for an error;
+130 if it stopped immediately, or before there was anything to save.)";
 
-// The limits are measured again and better than for the progress line, which must not delay the first step.
+// Measures the limits again, more precisely than for the progress line, which must not delay the first step.
 void finish_profile(report::Profiler& profiler, size_t threads, double peak, report::Output& out) {
   const report::Machine machine = report::measure_machine(threads);
   profiler.finish(std::max(peak, machine.fma_peak_gflops), machine.copy_gbs, out);
@@ -73,15 +74,15 @@ void finish_profile(report::Profiler& profiler, size_t threads, double peak, rep
 std::string where_it_is(const train::RunResult& result, const RunFolder& folder) {
   const std::string run = folder.path().string();
   if (!result.prepared) return "stopped while the data was being prepared; nothing was written";
-  if (folder.temporary()) return fmt::format("done: {} steps; measured only, nothing is kept", result.step);
+  if (folder.temporary()) return fmt::format("done: {} steps; profiling only, nothing was saved", result.step);
   if (result.finished) return fmt::format("done: {} steps, in {}", result.step, run);
   if (result.step == 0) {
-    return fmt::format("stopped before the first step; start with `quern train --run {} --resume`", run);
+    return fmt::format("stopped before the first step; start it with `quern train --run {} --resume`", run);
   }
-  return fmt::format("stopped after step {} and saved; go on with `quern train --run {} --resume`", result.step, run);
+  return fmt::format("stopped after step {} and saved; resume with `quern train --run {} --resume`", result.step, run);
 }
 
-// The last line. Where standard output was lost, standard error is where people still look.
+// Prints the last line, also on standard error if standard output could not be written.
 void say_where_it_is(const std::string& line, report::Output& out) {
   out.print("{}\n", line);
   out.flush();
@@ -98,7 +99,7 @@ int run_train(const Options& options) {
   train::RunConfig config = options.resume ? train::RunConfig{} : config_of(options.config);
   const bool profiled = options.profile || !options.trace.empty();
   if (options.run.empty() && (options.resume || !profiled)) {
-    throw Error("train: expected --run DIR, the folder for the result; run `quern train --help`");
+    throw Error("train: expected --run DIR, the directory for the result; run `quern train --help`");
   }
   if (options.resume) config = config_to_go_on(options.config, options.run);
   const std::atomic<bool>& stop = stop_on_signals();
@@ -126,12 +127,12 @@ int run_train(const Options& options) {
 
 Command add_train(Parser root) {
   const auto options = std::make_shared<Options>();
-  Parser train = root.add_command("train", "Train a model on text; on small stories when none is given");
+  Parser train = root.add_command("train", "Train a model on text (default: generated short stories)");
   add_config_options(train, options->config);
-  train.add_text("--run", options->run, "DIR", "The folder of the run");
-  train.add_flag("--resume", options->resume, "Go on with the run in --run");
-  train.add_flag("--print-config", options->print_config, "Print every setting with its meaning, and stop");
-  train.add_flag("--profile", options->profile, "Print at the end where the workers' time went");
+  train.add_text("--run", options->run, "DIR", "Directory of the run");
+  train.add_flag("--resume", options->resume, "Resume the run in --run");
+  train.add_flag("--print-config", options->print_config, "Print every setting with its meaning, and exit");
+  train.add_flag("--profile", options->profile, "Print a profile of the workers' time at the end");
   train.add_text("--trace", options->trace, "FILE", "Write a Chrome trace of the last steps");
   train.set_footer(kExamples);
   return {train, [options] { return run_train(*options); }};

@@ -1,4 +1,4 @@
-// Warnings of the library, as lines on standard error.
+// Prints warnings of the library on standard error.
 #pragma once
 
 #include <cstdio>

@@ -37,7 +37,7 @@ class IncidentTest(ProgramTest):
         self.assertEqual([line["incident"]["step"] for line in self.metrics("run") if "incident" in line], [202])
         for threads in (1, 4):
             printed = self.works("rerun-step", incident, "--threads", threads)
-            self.assertIn("the same as recorded, bit for bit\n", printed)
+            self.assertIn("bit-identical to the recorded step\n", printed)
             self.assertIn("first bad tensor  none", printed)
             self.assertRegex(printed, r"highest losses    [0-9.]+ \(sequence 4\)")
         self.fails("train", "--run", run, "--resume", says=["step 202: the loss is"])

@@ -74,7 +74,7 @@ class Result(program.ProgramTest):
     def test_going_on_may_recompute_but_not_change_precision(self):
         self.hash_of("run", "--precision", "bf16")
         self.set_in_config("run", "steps", 7)
-        self.fails("train", "--run", self.path("run"), "--resume", "--precision", "fp32", says=["--resume goes on"])
+        self.fails("train", "--run", self.path("run"), "--resume", "--precision", "fp32", says=["--resume continues"])
         self.set_in_config("run", "precision", '"fp16"')
         self.fails("train", "--run", self.path("run"), "--resume", says=["train.precision: expected bf16", "found fp16"])
         self.set_in_config("run", "precision", '"bf16"')

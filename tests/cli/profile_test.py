@@ -58,7 +58,7 @@ class Profile(program.ProgramTest):
     def test_without_a_folder_the_run_is_measured_and_removed(self):
         before = set(pathlib.Path(tempfile.gettempdir()).glob("quern-*"))
         printed = self.works("train", *SMALL, "--steps", "3", "--profile")
-        self.assertIn("measured only, nothing is kept", printed)
+        self.assertIn("profiling only, nothing was saved", printed)
         self.assertLessEqual(set(pathlib.Path(tempfile.gettempdir()).glob("quern-*")), before)
         self.fails("train", *SMALL, "--steps", "3", says=["--run"])
         self.fails("train", "--resume", "--profile", says=["--run"])

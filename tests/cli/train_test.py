@@ -236,7 +236,7 @@ class Interrupt(program.ProgramTest):
             process.send_signal(getattr(signal, name))
             printed, errors = process.communicate(timeout=program.TIMEOUT)
             self.assertEqual((process.returncode, errors), (0, ""))
-            stopped = re.search(r"(?m)^stopped after step (\d+) and saved; go on with `quern train --run (\S+) --res",
+            stopped = re.search(r"(?m)^stopped after step (\d+) and saved; resume with `quern train --run (\S+) --res",
                                 printed)
             self.assertTrue(stopped, printed[-300:])
             self.assertEqual(self.info(name)["step"], int(stopped[1]))
