@@ -1,4 +1,4 @@
-// toml++, with what it takes for granted checked.
+// toml++ with its assertions enabled in every build.
 #pragma once
 
 #include <stdexcept>
@@ -9,14 +9,14 @@ struct TomlAssumptionFailed : std::logic_error {
   using std::logic_error::logic_error;
 };
 
-// A function, because some of the places are noexcept and g++ warns about a throw that it can see there.
+// A function, because some assertions are in noexcept code, where g++ warns about a visible throw.
 [[noreturn]] inline void toml_assumption_failed(const char* what) { throw TomlAssumptionFailed(what); }
 
 }  // namespace quern::train
 
-// toml++ 3.3 asserts some things that a damaged file can break ("[=" is enough), and in a release build tells the
-// compiler that they hold, which is undefined behaviour. Here they are checked in every build, and a broken one ends
-// the parse. Only one file may include this, since everything in toml++ is inline.
+// Some assertions of toml++ 3.3 fail on damaged files ("[=" is enough). In a release build it turns them into compiler
+// assumptions, so a failure is undefined behaviour. Here they are checked in every build, and a failure aborts parsing.
+// Only one file may include this, since everything in toml++ is inline.
 #pragma push_macro("NDEBUG")
 #undef NDEBUG
 #define TOML_ASSERT(expr) ((expr) ? void() : quern::train::toml_assumption_failed(#expr))

@@ -26,7 +26,7 @@ RunConfig small() {
   return config;
 }
 
-// 50,257 tokens and 47 rows to fill the last blocks of columns: a multiple of 64.
+// The vocabulary is padded from 50,257 tokens by 47 rows to a multiple of 64, to fill the last blocks of columns.
 RunConfig gpt2() {
   RunConfig config;
   config.model = {.layers = 12, .heads = 12, .width = 768, .context = 64, .vocabulary = 50304, .dropout = 0.0};
@@ -89,7 +89,7 @@ void validate(const RunConfig& config) {
   }
   for (const std::string& path : data.paths) {
     if (path.empty() || !is_utf8(path)) {
-      throw Error("[config] data.paths: expected names in UTF-8, which is all that TOML can keep, found {}",
+      throw Error("[config] data.paths: expected names in UTF-8, the only encoding that TOML supports, found {}",
                   in_quotes(path));
     }
   }

@@ -1,4 +1,4 @@
-// Everything that decides the result of a run, and a little that does not: config.toml.
+// The configuration of a run (config.toml): all settings that determine its result, and a few that do not.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,8 @@ enum class Sampling : uint8_t { kRandom, kEpoch, kStream };
 enum class Precision : uint8_t { kFp32, kBf16, kFp16 };
 enum class Policy : uint8_t { kStop, kSkip, kRollback };
 
-// What each field means, and the values it may have, stands in the table of config_fields.cc, from which parsing,
-// printing and the flags are made. Defaults are those of the preset tiny. Another field: one member here, one row
-// there.
+// The table in config_fields.cc documents each field and its allowed values; parsing, printing and flags are derived
+// from it. Defaults are those of the preset tiny. To add a field, add a member here and a row there.
 struct RunConfig {
   struct Model {
     uint64_t layers = 4;
@@ -98,50 +97,51 @@ struct RunConfig {
   bool operator==(const RunConfig&) const = default;
 };
 
-// fp32, bf16 or fp16, as in files.
+// fp32, bf16 or fp16, as written in files.
 std::string_view precision_name(Precision precision);
 
 std::vector<std::string_view> tokenizer_kind_names();  // "byte", "char", "bpe"
-TokenizerKind tokenizer_kind(std::string_view name);   // one of these names
+TokenizerKind tokenizer_kind(std::string_view name);   // `name` must be one of these
 // stop, skip or rollback.
 std::string_view policy_name(Policy policy);
 
-// tiny, small or gpt2; Error names them otherwise.
+// tiny, small or gpt2. Error, listing them, for any other name.
 RunConfig preset(std::string_view name);
 std::vector<std::string_view> preset_names();
 
-// Overwrites the fields that the TOML text gives and leaves the others. Error with `file`:line:column for what is not
-// TOML, an unknown name (and the nearest known one), a wrong type, a value out of range. `config` is then unchanged.
+// Sets the fields that the TOML text contains and leaves the others unchanged. Error with `file`:line:column for a
+// syntax error, an unknown name (with a suggestion), a wrong type, or a value out of range; `config` is then unchanged.
 void apply_toml(RunConfig& config, std::string_view text, std::string_view file);
 
-// The same for a file of at most 1 MB.
+// The same for the contents of a file of at most 1 MB.
 void apply_toml_file(RunConfig& config, const std::filesystem::path& path);
 
-// Whether a TOML file of at most 1 MB sets `field`, as "train.seed". Error for what is not TOML.
+// Whether a TOML file of at most 1 MB sets `field`, such as "train.seed". Error if it is not TOML.
 bool sets_field(const std::filesystem::path& path, std::string_view field);
 
-// One "table.name=value", as after --set. Text needs no quotation marks; a list is ["a", "b"] or a single item. `where`
-// is for messages and empty for --set; else the value is that of an option, whose whole numbers are decimal digits.
+// Applies one "table.name=value", as after --set. Text needs no quotation marks; a list is ["a", "b"] or a single item.
+// `where` names the source in messages; it is empty for --set. Otherwise the value comes from a flag, which accepts
+// only decimal digits for integers.
 void apply_setting(RunConfig& config, std::string_view setting, std::string_view where = {});
 
-// The same for a value that is no text, as other languages have them; `path` is "table.name". A text alone may stand
-// for a list of one.
+// The same for a typed value, for bindings to other languages; `path` is "table.name". A string is also accepted as a
+// list of one item.
 using SettingValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
 void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view where);
 
-// What no single field can tell: width a multiple of heads, and so on. Error names both fields.
+// Checks constraints between fields, such as width being a multiple of heads. Error names both fields.
 void validate(const RunConfig& config);
 
-// validate(), and whole paths of the data, so that the run can be resumed from any folder.
+// validate(), and makes the data paths absolute, so that the run can be resumed from any directory.
 void settle(RunConfig& config);
 
-// Whether a run may go on with another value of this setting ("train.threads") than it was started with.
+// Whether a resumed run may use a different value of this setting ("train.threads").
 bool may_change(std::string_view path);
 
-// Error, naming the first, when settings that may not change differ from those that a run was started with.
+// Error, naming the first, if settings that must not change differ from those the run was started with.
 void check_goes_on(const RunConfig& started, const RunConfig& config);
 
-// Every field with a comment that says what it is for and which values it may have. Reading it gives the same config.
+// All fields, with comments on their meaning and allowed values. Parsing the text gives the same config.
 std::string to_toml(const RunConfig& config);
 
 }  // namespace quern::train

@@ -11,7 +11,7 @@
 namespace quern::train {
 namespace {
 
-constexpr uint64_t kMany = 1'000'000'000;  // steps and sequences are counted in 32 bits by the random streams
+constexpr uint64_t kMany = 1'000'000'000;  // the random streams use 32-bit step and sequence numbers
 constexpr uint64_t kMaxSeed = UINT64_MAX;
 
 constexpr std::array<std::string_view, 3> kSchedules = {"cosine", "linear", "constant"};
@@ -20,7 +20,7 @@ constexpr std::array<std::string_view, 3> kSamplings = {"random", "epoch", "stre
 constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
 constexpr std::array<std::string_view, 3> kPolicies = {"stop", "skip", "rollback"};
 
-// A member of a member, as the function that reaches it.
+// Accessor of a nested member, as a function with an address.
 template <auto kTable, auto kMember>
 auto& reach(RunConfig& config) {
   return config.*kTable.*kMember;
@@ -66,7 +66,7 @@ TextField memory() {
             if (parsed) config.train.memory = *parsed;
             return parsed.has_value();
           },
-          "an amount such as 512M or 1.5G; 0: no limit"};
+          "a size such as 512M or 1.5G; 0: no limit"};
 }
 
 std::vector<Field> make_fields() {
@@ -79,90 +79,93 @@ std::vector<Field> make_fields() {
   constexpr auto kLog = &C::log;
   constexpr auto kDiagnostics = &C::diagnostics;
   return {
-      {"model", "layers", "Transformer blocks.", whole<kModel, &C::Model::layers>(1, 1000)},
-      {"model", "heads", "Attention heads of a block; width is a multiple of it.",
-       whole<kModel, &C::Model::heads>(1, 1000)},
-      {"model", "width", "Numbers that stand for a token between blocks.", whole<kModel, &C::Model::width>(1, 100'000)},
-      {"model", "context", "Tokens that the model sees at once.", whole<kModel, &C::Model::context>(1, 1'000'000)},
-      {"model", "vocabulary", "Rows of the token table, at least the tokenizer's; 0: as many as the tokenizer has.",
+      {"model", "layers", "Number of transformer blocks.", whole<kModel, &C::Model::layers>(1, 1000)},
+      {"model", "heads", "Attention heads per block; must divide the width.", whole<kModel, &C::Model::heads>(1, 1000)},
+      {"model", "width", "Model width (embedding dimension).", whole<kModel, &C::Model::width>(1, 100'000)},
+      {"model", "context", "Context length in tokens.", whole<kModel, &C::Model::context>(1, 1'000'000)},
+      {"model", "vocabulary", "Rows of the token table, at least the tokenizer's vocabulary size; 0: the same size.",
        whole<kModel, &C::Model::vocabulary>(0, 10'000'000)},
-      {"model", "dropout", "Share of activations set to zero in training.",
+      {"model", "dropout", "Fraction of activations set to zero during training.",
        real<kModel, &C::Model::dropout>(0.0, 0.95)},
 
-      {"train", "steps", "Updates of the weights.", whole<kTrain, &C::Train::steps>(0, kMany)},
-      {"train", "batch", "Sequences of a round.", whole<kTrain, &C::Train::batch>(1, 1'000'000)},
-      {"train", "accumulation", "Rounds of an update: k rounds of n sequences give the same bits as one of k x n.",
+      {"train", "steps", "Number of weight updates.", whole<kTrain, &C::Train::steps>(0, kMany)},
+      {"train", "batch", "Sequences per round.", whole<kTrain, &C::Train::batch>(1, 1'000'000)},
+      {"train", "accumulation",
+       "Rounds per update (gradient accumulation): k rounds of n sequences are bit-identical to one of k x n.",
        whole<kTrain, &C::Train::accumulation>(1, 1'000'000)},
-      {"train", "seed", "Everything random follows from it. From 2^63 on in quotation marks.",
+      {"train", "seed", "Seed of all random numbers. Put values of 2^63 and above in quotation marks.",
        whole<kTrain, &C::Train::seed>(0, kMaxSeed)},
       {"train", "precision",
-       "How matrices are stored for products, and activations for backward; fp16 scales the loss.",
+       "Storage format of matrices for products and of activations for backward; arithmetic and gradients are fp32.",
        choice<kTrain, &C::Train::precision>(kPrecisions)},
-      {"train", "recompute", "Activations that backward computes again. The result does not depend on it.",
-       recompute()},
-      {"train", "memory", "Memory for the whole run. The result does not depend on it.", memory()},
-      {"train", "threads", "0: every core. The result does not depend on it.",
+      {"train", "recompute", "Activations to recompute in backward. Does not affect the result.", recompute()},
+      {"train", "memory", "Memory limit of the run. Does not affect the result.", memory()},
+      {"train", "threads", "Worker threads; 0: all cores. Does not affect the result.",
        whole<kTrain, &C::Train::threads>(0, kMaxThreads)},
-      {"train", "pin", "Each thread stays on one core. For machines that do nothing else.",
+      {"train", "pin", "Pin each thread to one core. For machines that run nothing else.",
        flag<kTrain, &C::Train::pin>()},
       {"train", "validation_interval",
-       "Steps between measurements on held-out text, besides one at every checkpoint; 0: only at the end.",
+       "Steps between evaluations on held-out text, in addition to one at every checkpoint; 0: only at the end.",
        whole<kTrain, &C::Train::validation_interval>(0, kMany)},
-      {"train", "validation_batches", "Batches of such a measurement; 0: all of the held-out text.",
+      {"train", "validation_batches", "Batches per evaluation; 0: all of the held-out text.",
        whole<kTrain, &C::Train::validation_batches>(0, kMany)},
 
-      {"optimizer", "rate", "Learning rate after the warm-up.", real<kOptimizer, &C::Optimizer::rate>(0.0, 10.0)},
+      {"optimizer", "rate", "Learning rate after warm-up.", real<kOptimizer, &C::Optimizer::rate>(0.0, 10.0)},
       {"optimizer", "min_rate", "Learning rate at the last step; not used by the constant schedule.",
        real<kOptimizer, &C::Optimizer::min_rate>(0.0, 10.0)},
-      {"optimizer", "warmup", "Steps over which the rate rises from 0.",
+      {"optimizer", "warmup", "Steps over which the learning rate rises from 0.",
        whole<kOptimizer, &C::Optimizer::warmup>(0, kMany)},
-      {"optimizer", "schedule", "How the rate falls after the warm-up.",
+      {"optimizer", "schedule", "Learning rate schedule after warm-up.",
        choice<kOptimizer, &C::Optimizer::schedule>(kSchedules)},
-      {"optimizer", "beta1", "AdamW: decay of the mean of gradients.",
+      {"optimizer", "beta1", "AdamW: decay of the running mean of gradients.",
        real<kOptimizer, &C::Optimizer::beta1>(0.0, 0.999999)},
-      {"optimizer", "beta2", "AdamW: decay of the mean of squared gradients.",
+      {"optimizer", "beta2", "AdamW: decay of the running mean of squared gradients.",
        real<kOptimizer, &C::Optimizer::beta2>(0.0, 0.999999)},
-      {"optimizer", "epsilon", "AdamW: added to the root of the mean of squares.",
+      {"optimizer", "epsilon", "AdamW: added to the square root of the mean of squared gradients.",
        real<kOptimizer, &C::Optimizer::epsilon>(1e-30, 1.0)},
-      {"optimizer", "weight_decay", "AdamW: pull of matrices towards 0, times the rate.",
+      {"optimizer", "weight_decay", "AdamW: decay of matrices towards 0, multiplied by the learning rate.",
        real<kOptimizer, &C::Optimizer::weight_decay>(0.0, 100.0)},
-      {"optimizer", "clip", "Longest gradient that is used whole, as a norm over all weights; 0: no limit.",
+      {"optimizer", "clip", "Gradient clipping: maximum gradient norm over all weights; 0: no clipping.",
        real<kOptimizer, &C::Optimizer::clip>(0.0, 1e9)},
 
-      {"data", "paths", "Text files, folders of them, JSONL, or token shards; empty: generated stories.",
+      {"data", "paths",
+       "Text files, directories of text files, JSON Lines files, or token shards; empty: generated stories.",
        list<kData, &C::Data::paths>()},
-      {"data", "stories_bytes", "Length of the generated stories.",
+      {"data", "stories_bytes", "Size of the generated stories in bytes.",
        whole<kData, &C::Data::stories_bytes>(1000, 100'000'000'000)},
-      {"data", "tokenizer", "What a token is: a byte, a character, or a piece of a word learned from the text.",
+      {"data", "tokenizer", "What a token is: a byte, a character, or a word piece learned from the text.",
        choice<kData, &C::Data::tokenizer>(kTokenizers)},
-      {"data", "vocabulary", "Tokens of bpe: 256 bytes, what it learns, the end of text.",
+      {"data", "vocabulary", "Vocabulary size of bpe: 256 bytes, the learned tokens and <|endoftext|>.",
        whole<kData, &C::Data::vocabulary>(256, 1'000'000)},
-      {"data", "validation_fraction", "Share of the text, at its end, that is held out.",
+      {"data", "validation_fraction", "Fraction of the text that is held out, taken from its end.",
        real<kData, &C::Data::validation_fraction>(0.0, 0.9)},
-      {"data", "sampling", "random: anywhere. epoch: every block in turn. stream: in order, tokenised meanwhile.",
+      {"data", "sampling",
+       "random: anywhere. epoch: every block once per epoch. stream: in order, tokenised during training.",
        choice<kData, &C::Data::sampling>(kSamplings)},
 
       {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",
        whole<kCheckpoint, &C::Checkpoint::interval>(0, kMany)},
-      {"checkpoint", "keep", "The last so many are kept.", whole<kCheckpoint, &C::Checkpoint::keep>(1, kMany)},
-      {"checkpoint", "keep_best", "Also keep the one with the lowest validation loss.",
+      {"checkpoint", "keep", "Number of most recent checkpoints to keep.",
+       whole<kCheckpoint, &C::Checkpoint::keep>(1, kMany)},
+      {"checkpoint", "keep_best", "Also keep the checkpoint with the lowest validation loss.",
        flag<kCheckpoint, &C::Checkpoint::keep_best>()},
 
-      {"log", "interval", "Steps between lines of metrics.jsonl, and between points in TensorBoard.",
+      {"log", "interval", "Steps between lines in metrics.jsonl, and between points in TensorBoard.",
        whole<kLog, &C::Log::interval>(1, kMany)},
-      {"log", "tensorboard", "Also write TensorBoard's event files, into the run's folder tensorboard.",
+      {"log", "tensorboard", "Also write TensorBoard event files, to the subdirectory tensorboard of the run.",
        flag<kLog, &C::Log::tensorboard>()},
       {"log", "histogram_interval", "Steps between histograms of all weights in TensorBoard; 0: none.",
        whole<kLog, &C::Log::histogram_interval>(0, kMany)},
 
       {"diagnostics", "health_interval",
-       "Steps between looks at the gradient of every tensor; 0: never. The result does not depend on it.",
+       "Steps between gradient statistics of every tensor; 0: never. Does not affect the result.",
        whole<kDiagnostics, &C::Diagnostics::health_interval>(0, kMany)},
-      {"diagnostics", "spike_z", "A loss so many deviations above those before is an incident; 0: only if not finite.",
+      {"diagnostics", "spike_z",
+       "A loss this many standard deviations above the previous ones is an incident; 0: only if not finite.",
        real<kDiagnostics, &C::Diagnostics::spike_z>(0.0, 1e6)},
-      {"diagnostics", "policy", "After an incident: stop, skip its update, or go back to the last checkpoint.",
+      {"diagnostics", "policy", "After an incident: stop, skip the update, or roll back to the last checkpoint.",
        choice<kDiagnostics, &C::Diagnostics::policy>(kPolicies)},
-      {"diagnostics", "incident_limit", "So many incidents are skipped or rolled back; one more stops the run.",
+      {"diagnostics", "incident_limit", "Maximum number of incidents to skip or roll back; one more stops the run.",
        whole<kDiagnostics, &C::Diagnostics::incident_limit>(0, kMany)},
   };
 }

@@ -1,4 +1,4 @@
-// The one table of config fields.
+// The table of all config fields.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace quern::train {
 
-// How each kind of field is reached and what it may be. Limits are included in the range.
+// Kinds of fields, with accessors and allowed values. Ranges include their limits.
 struct WholeField {
   uint64_t& (*of)(RunConfig&);
   uint64_t min;
-  uint64_t max;  // a value from 2^63 on, where TOML's integers end, is written as text: "9223372036854775808"
+  uint64_t max;  // values of 2^63 and above, beyond TOML integers, are written as text: "9223372036854775808"
 };
 struct RealField {
   double& (*of)(RunConfig&);
@@ -32,11 +32,11 @@ struct ChoiceField {
   void (*set)(RunConfig&, size_t);
   std::span<const std::string_view> names;
 };
-// Text of a form of its own.
+// Text with its own syntax.
 struct TextField {
   std::string (*get)(const RunConfig&);
-  bool (*set)(RunConfig&, std::string_view);  // false, and nothing changed: not of that form
-  std::string_view form;                      // for people
+  bool (*set)(RunConfig&, std::string_view);  // returns false and changes nothing if the syntax is wrong
+  std::string_view form;                      // describes the syntax in messages
 };
 struct ListField {
   std::vector<std::string>& (*of)(RunConfig&);
@@ -51,10 +51,10 @@ struct Field {
   std::string path() const { return std::string(table) + "." + std::string(name); }
 };
 
-// In the order in which they are printed; those of a table stand together.
+// All fields in the order in which they are printed, grouped by table.
 std::span<const Field> fields();
 
-// Its value as TOML.
+// The value of a field as TOML.
 std::string value_text(const Field& field, const RunConfig& config);
 
 // "1 to 1000", "cosine, linear or constant"; empty for lists.

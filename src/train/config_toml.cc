@@ -1,4 +1,4 @@
-// Config and TOML, both ways, by way of the table of fields.
+// Conversion between config and TOML, driven by the table of fields.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -17,10 +17,10 @@ namespace {
 
 constexpr size_t kMaxBytes = 1 << 20;
 
-// A key a.b.c is three tables inside each other, which are destroyed by recursion.
+// A key a.b.c creates three nested tables, which are destroyed recursively.
 constexpr ptrdiff_t kMaxDotsInLine = 1000;
 
-// Where a value came from: a file with lines and columns, or a flag without.
+// The source of a value: a file, with lines and columns, or a flag, without.
 struct Source {
   std::string_view name;
   bool has_lines;
@@ -31,7 +31,7 @@ struct Source {
   }
 };
 
-// With its point, so that it reads as a real number: 1.0 where a whole number belongs is not "found 1".
+// Always has a decimal point or exponent, so that the message for 1.0 in place of an integer is not "found 1".
 std::string real_text(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
@@ -49,7 +49,7 @@ std::string found_text(const toml::node& node) {
 
 constexpr uint64_t kMaxInteger = INT64_MAX;  // of TOML
 
-// The number that these digits are, if it is one that TOML's integers cannot say.
+// The value of these digits if it exceeds the range of TOML integers.
 std::optional<uint64_t> large_number(std::string_view digits) {
   uint64_t value = 0;
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -64,7 +64,7 @@ std::optional<uint64_t> whole_value(const toml::node& node) {
   return static_cast<uint64_t>(value->get());
 }
 
-// Sets one field from a node, or says what was expected.
+// Sets one field from a node; returns false if the value is not allowed.
 class Setter {
  public:
   Setter(RunConfig& config, const toml::node& node) : config_(config), node_(node) {}
@@ -77,9 +77,9 @@ class Setter {
   }
   bool operator()(const RealField& field) const {
     if (!node_.is_number()) return false;
-    const std::optional<double> real = node_.value<double>();  // none for an integer that no double is equal to
+    const std::optional<double> real = node_.value<double>();  // nullopt for an integer that is not exactly a double
     if (!real || !(*real >= field.min && *real <= field.max)) return false;  // NaN is not in any range
-    field.of(config_) = *real == 0.0 ? 0.0 : *real;  // one zero, so that equal configs print equal
+    field.of(config_) = *real == 0.0 ? 0.0 : *real;  // no -0.0, so that equal configs print the same
     return true;
   }
   bool operator()(const FlagField& field) const {
@@ -146,7 +146,7 @@ std::vector<std::string_view> table_names() {
   return names;
 }
 
-// The same name in another table, or else the one that is spelled most alike.
+// The same name in another table, or the name with the most similar spelling.
 std::string suggestion(std::string_view table, std::string_view name) {
   std::vector<std::string> paths;
   for (const Field& field : fields()) {
@@ -202,7 +202,7 @@ toml::table parse_toml(std::string_view text, const Source& source) {
   } catch (const toml::parse_error& error) {
     const bool large = error.description().find("not representable in 64 bits") != std::string_view::npos;
     throw Error("[config] {}: {}{}", source.at(error.source().begin), in_quotes(error.description(), 300),
-                large ? "; write a seed from 2^63 on in quotation marks" : "");
+                large ? "; put a seed of 2^63 or above in quotation marks" : "");
   } catch (const TomlAssumptionFailed&) {
     throw Error("[config] {}: expected TOML, found something else", source.name);
   }
@@ -224,7 +224,7 @@ std::string escape(std::string_view text) {
   return result + '"';
 }
 
-// As TOML; a real number keeps its point, so that it reads as one.
+// Prints a value as TOML; real numbers always have a decimal point or exponent, so that they parse as such.
 struct Printer {
   RunConfig& config;
 
@@ -243,7 +243,7 @@ struct Printer {
   }
 };
 
-// A value of another language.
+// Converts a typed value to a node.
 toml::value<bool> as_node(bool value) { return toml::value<bool>(value); }
 toml::value<int64_t> as_node(int64_t value) { return toml::value<int64_t>(value); }
 toml::value<double> as_node(double value) { return toml::value<double>(value); }
@@ -254,15 +254,15 @@ toml::array as_node(const std::vector<std::string>& items) {
   return array;
 }
 
-// A whole number as every other option of the program reads it: TOML alone would take 0x10 for 16 and 1_000 for 1000,
-// and refuse 010. Error for what is not digits, but for what TOML refuses with a better message: a negative number.
+// Parses an integer as all other flags do: TOML would read 0x10 as 16 and 1_000 as 1000, and reject 010. Error if it is
+// not digits, except for negative numbers, which TOML rejects with a better message.
 std::string decimal_digits(std::string_view value) {
   if (value.starts_with('-')) return std::string(value);
   if (value.empty() || value.find_first_not_of("0123456789") != std::string_view::npos) throw Error("no digits");
   return std::string(value.substr(std::min(value.find_first_not_of('0'), value.size() - 1)));
 }
 
-// What stands after = in --set, as TOML: texts and lists of one may come without their marks.
+// The value of --set as TOML: adds the quotes and brackets that text and lists of one item may omit.
 std::string as_toml_value(const Field& field, std::string_view value) {
   const bool text = std::holds_alternative<ChoiceField>(field.kind) || std::holds_alternative<TextField>(field.kind);
   if (text && !value.starts_with('"') && !value.starts_with('\'')) {
@@ -274,8 +274,8 @@ std::string as_toml_value(const Field& field, std::string_view value) {
   return std::string(value);
 }
 
-// A value that is no TOML at all, such as a word where a number belongs, is of the wrong kind and not of the wrong
-// form: people who write --steps x do not know that TOML is in the play.
+// A value that is not TOML at all, such as a word in place of a number, is reported as a wrong type, not as a syntax
+// error: users who write --steps x do not know that TOML is involved.
 toml::table parse_value(const Field& field, std::string_view value, std::string_view where, bool is_option) {
   try {
     const bool plain = is_option && std::holds_alternative<WholeField>(field.kind);
@@ -335,12 +335,12 @@ void apply_value(RunConfig& config, std::string_view path, const SettingValue& v
 }
 
 std::string value_text(const Field& field, const RunConfig& config) {
-  RunConfig copy = config;  // the table reaches fields to change them
+  RunConfig copy = config;  // the accessors take a mutable config
   return std::visit(Printer{copy}, field.kind);
 }
 
 std::string to_toml(const RunConfig& config) {
-  std::string text = "# Everything that decides the result of a run. A setting that is left out has its default.\n";
+  std::string text = "# All settings of a run. Omitted settings have their defaults.\n";
   std::string_view table;
   for (const Field& field : fields()) {
     if (field.table != table) text += fmt::format("\n[{}]\n", field.table);

@@ -8,11 +8,11 @@
 
 namespace quern::train {
 
-// Whether `paths` are token shards: files that end in .bin, and folders with such a file. Error when there are shards
-// and text among them, or in one folder: whichever was read, the rest would be left out silently.
+// Whether `paths` are token shards: files that end in .bin, and directories with such a file. Error if they mix shards
+// and text, also within one directory: one of the two would be ignored silently.
 bool are_shards(const std::vector<std::filesystem::path>& paths);
 
-// The text of `paths`. Error as Corpus, and for token shards; `why` says what needs text.
+// The text in `paths`. Throws the errors of Corpus, and Error for token shards; `why` explains what needs text.
 data::Corpus text_of(const std::vector<std::filesystem::path>& paths, std::string_view why);
 
 }  // namespace quern::train

@@ -21,10 +21,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Visits every document of the text, as often as it is called.
+// Visits every document of the text; can be called repeatedly.
 using ForEachDocument = std::function<void(const data::Corpus::Visitor&)>;
 
-// How much of the text was gone through.
+// Reports how much of the text has been processed.
 struct Meter {
   uint64_t total = 0;
   Progress progress = {};
@@ -35,8 +35,8 @@ struct Meter {
   }
 };
 
-// What is wrong with a piece of a document, with the file and, where the document is cut into pieces, the piece. Such
-// an Error comes from a tokenizer, which knows neither.
+// Rethrows an Error of a tokenizer, which does not know its input's origin, with the file and, if the document is cut
+// into pieces, the offset of the piece.
 [[noreturn]] void throw_in_file(const Error& error, const fs::path& file, size_t begin) {
   if (begin == 0) throw Error("[data] {}: {}", file.string(), error.what());
   throw Error("[data] {}: after byte {}: {}", file.string(), begin, error.what());
@@ -67,7 +67,7 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
       uint64_t bytes = 0;
       for_each([&](std::string_view text, const fs::path&) {
         bytes += text.size();
-        while (!text.empty()) {  // in the pieces of TokenBuffer::append_text(), between which nothing is merged
+        while (!text.empty()) {  // same pieces as TokenBuffer::append_text(); no merges across pieces
           const std::string_view piece = text.substr(0, data::piece_length(text));
           trainer.add(piece);
           meter.add("reading the text", piece.size());
@@ -104,7 +104,7 @@ TokenisedText tokenise(const data::Tokenizer& tokenizer, std::string_view name, 
   return result;
 }
 
-// The tokenizer that made the shards lies beside them, if anywhere; or it was kept with the run.
+// The tokenizer of shards is saved with the run, or next to the shards, if it exists at all.
 fs::path tokenizer_of_shards(const fs::path& shards, const fs::path& of_run) {
   if (fs::exists(of_run)) return of_run;
   const fs::path beside = (fs::is_directory(shards) ? shards : shards.parent_path()) / "tokenizer.json";
@@ -125,7 +125,7 @@ Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths,
   if (dataset.vocabulary == 0) {
     throw Error(
         "[data] {}: token shards need the size of their vocabulary; set model.vocabulary, or put their tokenizer.json "
-        "beside them",
+        "next to them",
         paths[0].string());
   }
   auto shards = std::make_unique<data::TokenShards>(paths, dataset.vocabulary);
@@ -153,7 +153,7 @@ Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, uint6
   return dataset;
 }
 
-// All stories are one document, whatever the tokenizer: their text marks where each ends.
+// All stories are one document for every tokenizer: the text itself marks where each one ends.
 Dataset open_stories(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
   const std::string text = data::stories_text(config.train.seed, config.data.stories_bytes);
   Dataset dataset = open_text(config, tokenizer_file, text.size(), options,
@@ -170,9 +170,8 @@ std::string data_name(const RunConfig& config) {
 
 std::string no_end_of_text(std::string_view data, const data::Tokenizer& tokenizer) {
   return fmt::format(
-      "{}: documents follow each other without a mark, because {} tokenizers have no end of text; choose bpe for a "
-      "model "
-      "that knows where a document ends",
+      "{}: documents are not separated, because {} tokenizers have no end-of-text token; choose bpe for a model that "
+      "knows where a document ends",
       data, tokenizer.name());
 }
 
@@ -200,7 +199,7 @@ Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file, co
                         [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
   }
   dataset.split = data::split_by_position(*dataset.stream, config.data.validation_fraction);
-  check_length(data_name(config), "text to learn from", dataset.split.train.size(), config.model.context);
+  check_length(data_name(config), "training text", dataset.split.train.size(), config.model.context);
   if (config.data.validation_fraction > 0) {
     check_length(data_name(config), "held-out text", dataset.split.validation.size(), config.model.context);
   }
@@ -245,7 +244,7 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
 }
 
 TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths) {
-  const data::Corpus corpus = text_of(paths, "they are tokenised already");
+  const data::Corpus corpus = text_of(paths, "they are already tokenised");
   return tokenise(tokenizer, paths.front().string(), {},
                   [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
 }

@@ -15,8 +15,8 @@ namespace {
 uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tokens) {
   uint64_t bytes = 0;
   for (const int32_t token : tokens) {
-    if (token >= tokenizer.vocabulary_size()) continue;  // a row that only fills the table up
-    if (tokenizer.end_of_text() == token) continue;      // stands between documents, is no text
+    if (token >= tokenizer.vocabulary_size()) continue;  // a padding row of the table
+    if (tokenizer.end_of_text() == token) continue;      // separates documents; not part of the text
     bytes += tokenizer.bytes_of(token).size();
   }
   return bytes;

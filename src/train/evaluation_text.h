@@ -1,4 +1,4 @@
-// The text that a trained model is evaluated on.
+// Text for evaluating a trained model.
 #pragma once
 
 #include <filesystem>
@@ -14,16 +14,16 @@ namespace quern::train {
 
 struct EvaluationText {
   data::TokenRange range;
-  // What it is a range of.
+  // Owners of the tokens in `range`.
   Dataset dataset;
   std::unique_ptr<data::TokenStream> other;
 };
 
-// The text held out from training when `paths` is empty, else that of these files and folders. Error when it is too
-// short for the model, nothing was held out, or the run's data is no longer what it was trained on.
+// The text in `paths`, or the text held out from training if `paths` is empty. Error if it is too short for the model,
+// if nothing was held out, or if the run's data has changed since training.
 EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths);
 
-// evaluate() on that text, in windows of the model's context.
+// Runs evaluate() on that text, in windows of the model's context length.
 Evaluation evaluate_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths, size_t threads);
 
 }  // namespace quern::train

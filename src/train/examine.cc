@@ -42,8 +42,8 @@ void FirstBad::look(std::string_view name, const SavedTensor& values, size_t n) 
   }
 }
 
-// What forward left of a block, in the order in which it was computed. The output of a norm, which is not kept, is seen
-// in what follows from it.
+// Checks the saved tensors of a block in the order of computation. The output of a norm is not saved; a bad value in it
+// shows up in the tensors computed from it.
 void FirstBad::look_at_block(const Pass& pass, size_t layer) {
   const Workspace& work = pass.work;
   const BlockActivations& a = work.block(layer);

@@ -1,4 +1,4 @@
-// Finds where a step goes bad: the first number on its way that is NaN or infinite.
+// Finds the first NaN or infinite value in a step.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@
 
 namespace quern::train {
 
-// The first place of a step with a number that is not finite.
+// The location of the first value of a step that is not finite.
 struct BadPlace {
   std::string tensor;     // "h.2.mlp.c_fc" of forward, "gradient of h.2.mlp.c_fc.weight", "weight h.2.ln_1.weight"
-  bool nan = false;       // else infinite
-  uint64_t sequence = 0;  // of the step; the first for a weight
+  bool nan = false;       // otherwise infinite
+  uint64_t sequence = 0;  // within the step; 0 for a weight
   bool operator==(const BadPlace&) const = default;
 };
 
 // "NaN" or "infinity".
 std::string_view kind_of(const BadPlace& where);
 
-// The first of the weights, or of anything else with that layout, that is not finite.
+// The first tensor with a value that is not finite, in weights or another buffer with that layout.
 std::optional<BadPlace> first_bad_tensor(const ParameterLayout& layout, std::span<const float> values);
 
-// Looks at everything that a pass shows, in order, until something is bad.
+// Checks every tensor that a pass reports, in order, until one is not finite.
 class FirstBad : public Watch {
  public:
   void saw(const Pass& pass, Stage stage, size_t which) override;

@@ -9,8 +9,8 @@ namespace quern::train {
 namespace {
 
 constexpr const char* kTryDead =
-    "nothing reaches it: look for weights that are all zero, or train with a lower rate from an earlier checkpoint";
-constexpr const char* kTryVanishing = "raise optimizer.rate, or look for a part that is switched off";
+    "nothing reaches it: check for weights that are all zero, or train with a lower rate from an earlier checkpoint";
+constexpr const char* kTryVanishing = "raise optimizer.rate, or check for a part that is switched off";
 constexpr const char* kTryExploding = "lower optimizer.rate, lengthen optimizer.warmup, or lower optimizer.clip";
 
 // "h.0.ln_1.weight, h.0.ln_1.bias and 7 more".

@@ -51,7 +51,7 @@ std::string to_json(const Incident& incident) {
   return json_text(json, 2) + "\n";
 }
 
-// Fields of incident.json, each checked.
+// Checked access to the fields of incident.json.
 class Fields {
  public:
   Fields(const Json& object, std::string file) : object_(object), file_(std::move(file)) {
@@ -93,7 +93,7 @@ class Fields {
   std::string file_;
 };
 
-// Sequences are counted within the step, whose number the run's config gives.
+// Checks sequence indices against the number of sequences per step in the run's config.
 void check_sequences(const Incident& incident, const RunConfig& config, const fs::path& path) {
   const uint64_t sequences = config.train.batch * config.train.accumulation;
   const auto check = [&](std::string_view field, uint64_t found) {
@@ -161,7 +161,7 @@ uint32_t vocabulary_of(const fs::path& path, const safetensors::File& model) {
   return static_cast<uint32_t>(table->shape[0]);
 }
 
-// In bounded width: a file can say 1e308, which has 309 digits.
+// Limits the width: a file may contain 1e308, which has 309 digits.
 std::string deviations_text(double z) {
   return std::abs(z) < 1e6 ? fmt::format("{:.1f}", z) : fmt::format("{:.4g}", z);
 }
@@ -201,9 +201,9 @@ std::string describe(const Incident& incident, uint64_t sequences, uint64_t at_o
   } else if (incident.trouble == Trouble::kGradient) {
     text += fmt::format("the gradient's norm is {}", std::isnan(incident.gradient_norm) ? "NaN" : "infinite");
   } else {
-    text += fmt::format("the loss is {:.4g}, {} deviations above those before, highest in sequence {} of {} ({:.4g})",
-                        incident.loss, deviations_text(incident.spike_z), incident.worst_sequence + 1, sequences,
-                        incident.worst_loss);
+    text += fmt::format(
+        "the loss is {:.4g}, {} standard deviations above the previous ones, highest in sequence {} of {} ({:.4g})",
+        incident.loss, deviations_text(incident.spike_z), incident.worst_sequence + 1, sequences, incident.worst_loss);
   }
   const auto& [weight, pass] = incident.findings;
   if (weight) text += fmt::format("; {} has {} before the step", weight->tensor, kind_of(*weight));

@@ -13,10 +13,10 @@ std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::p
   auto found = checkpoint::find_newest_valid(
       folder / "checkpoints", [&](const std::string& reason) { reasons.push_back(reason); }, parts);
   if (!found && !reasons.empty()) {
-    throw Error("[run] {}: expected a whole checkpoint, found {} damaged; the newest: {}", folder.string(),
+    throw Error("[run] {}: expected a complete checkpoint, found {} damaged; the newest: {}", folder.string(),
                 reasons.size(), reasons.front());
   }
-  for (const std::string& reason : reasons) observer.on_warning("passed over " + reason);
+  for (const std::string& reason : reasons) observer.on_warning("skipped " + reason);
   return found;
 }
 

@@ -1,4 +1,4 @@
-// A trained model, from the folder of its run.
+// Loads a trained model from the directory of its run.
 #pragma once
 
 #include <filesystem>
@@ -16,20 +16,20 @@ namespace quern::train {
 struct TrainedModel {
   std::filesystem::path folder;
   RunConfig config;
-  std::unique_ptr<Gpt> model;                  // packed: made to be used
+  std::unique_ptr<Gpt> model;                  // weights packed for inference
   std::unique_ptr<data::Tokenizer> tokenizer;  // null for a run on token shards
   checkpoint::State state;
 
-  // Error when there is none.
+  // The tokenizer; Error if there is none.
   const data::Tokenizer& needed_tokenizer() const;
 };
 
-// The newest checkpoint of the run in `folder` that is whole; those passed over are warnings. None when nothing was
-// saved yet. Error, and no warning, when there are checkpoints and none is whole.
+// The newest complete checkpoint of the run in `folder`, with a warning for each newer one that is damaged. nullopt if
+// nothing has been saved yet. Error, without warnings, if all checkpoints are damaged.
 std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, Observer& observer,
                                                         checkpoint::Parts parts);
 
-// The model of the newest whole checkpoint of the run in `folder`. Error when there is no run or no checkpoint.
+// The model of the newest complete checkpoint of the run in `folder`. Error if there is no run or no checkpoint.
 TrainedModel load_model(const std::filesystem::path& folder, Observer& observer);
 
 }  // namespace quern::train

@@ -1,4 +1,4 @@
-// Several observers as one.
+// A list of observers that acts as one.
 #pragma once
 
 #include <initializer_list>
@@ -8,7 +8,7 @@
 
 namespace quern::train {
 
-// Tells each of the observers, which must outlive it, in order.
+// Forwards every call to each observer, in order. The observers must outlive this object.
 class Observers : public Observer {
  public:
   Observers() = default;

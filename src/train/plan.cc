@@ -16,15 +16,15 @@
 namespace quern::train {
 namespace {
 
-// Packing all weights costs about as much as using each of them once; from about this many micro-batches a step on it
-// pays. With one it costs 7 % (gpt2), with eight it gains 3 % (small) to 8 % (tiny).
+// Packing all weights costs about as much as using each of them once, so it pays off from about this many micro-batches
+// per step. With one it costs 7 % (gpt2), with eight it gains 3 % (small) to 8 % (tiny).
 constexpr size_t kPackFrom = 4;
 
-// What a step takes longer when products pack the weights themselves: small's.
+// Relative step time when products pack the weights themselves, measured on preset small.
 constexpr double kUnpackedTime = 1.03;
 
-// Fewer rows of logits at once go through the gradient of the token table more often. The times are gpt2's, whose
-// table has 154 MB; with a small vocabulary rows cost next to nothing, but save nothing either.
+// With fewer rows of logits at once, there are more passes over the gradient of the token table. Times are for gpt2,
+// whose table has 154 MB; with a small vocabulary, fewer rows cost almost nothing but also save almost nothing.
 struct LogitRows {
   size_t rows;
   double time;
@@ -45,20 +45,20 @@ kernels::DType storage_of(Precision precision) {
   return kernels::DType::kF32;
 }
 
-// Useful operations a token of forward through one layer, and through the output.
+// Useful operations per token of forward through one layer and through the output.
 struct Work {
   double layer, contract, output;
 
   explicit Work(const ModelConfig& model) {
     const double C = static_cast<double>(model.width), T = static_cast<double>(model.context);
     layer = 24 * C * C + 2 * T * C;
-    contract = 8 * C * C;  // of a layer
+    contract = 8 * C * C;  // per layer
     output = 2 * C * static_cast<double>(model.vocabulary);
   }
 };
 
-// How much longer a step takes when `interval` layers' activations exist at once: forward again through all but the
-// topmost group of layers, each group without the last product.
+// Relative step time if activations of `interval` layers are in memory at once: forward is repeated for all but the
+// topmost group of layers, in each group without the last product.
 double recompute_time(const ModelConfig& model, size_t interval) {
   const Work work(model);
   const size_t again = model.layers - interval, groups = (again + interval - 1) / interval;
@@ -80,7 +80,7 @@ class Planner {
     fixed_.moments = 2 * fixed_.weights;
   }
 
-  // From the fastest on; those of the same time from the smallest on.
+  // Sorted by time, then by memory.
   std::vector<Plan> candidates() const {
     std::vector<Plan> plans;
     const size_t threads = thread_count(config_);
@@ -88,7 +88,7 @@ class Planner {
     for (size_t teams = whole.teams; teams > 0; --teams) {
       StepCut cut = whole;
       cut.teams = teams;
-      // The whole cut is the fastest; fewer teams are only for a limit.
+      // The full cut is the fastest; fewer teams only serve a memory limit.
       const size_t T = config_.model.context;
       const double ratio = expected_time(cut, T, threads) / expected_time(whole, T, threads);
       add_all(plans, threads, cut, teams == whole.teams ? 1.0 : std::max(1.05, ratio));
@@ -109,7 +109,7 @@ class Planner {
     return all;
   }
 
-  // `time` is that of the cut.
+  // `time` is the relative time of the cut.
   void add_all(std::vector<Plan>& plans, size_t threads, const StepCut& cut, double time) const {
     for (const size_t interval : intervals()) {
       const double again = time * recompute_time(model_, interval);
@@ -128,7 +128,7 @@ class Planner {
     }
   }
 
-  // Whether weights may be packed, and the time that takes.
+  // The choices for packing, each with its relative time.
   std::vector<std::pair<bool, double>> packings(const StepCut& cut) const {
     if (model_.storage != kernels::DType::kF32) return {{true, 1.0}};
     if (cut.micro_batches < kPackFrom) return {{false, 1.0}};

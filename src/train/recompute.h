@@ -1,4 +1,4 @@
-// Which activations are dropped after forward and computed again in backward.
+// Which activations are discarded after forward and recomputed in backward.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace quern::train {
 
 struct Recompute {
   enum class Kind : uint8_t {
-    kAuto,        // as little as the memory limit allows
-    kNone,        // activations of all layers exist at once
+    kAuto,        // as few as the memory limit allows
+    kNone,        // activations of all layers are in memory at once
     kEveryLayer,  // of one layer
     kSqrt,        // of the square root of the number of layers, rounded up
     kInterval,    // of `interval` layers
@@ -23,11 +23,12 @@ struct Recompute {
   bool operator==(const Recompute&) const = default;
 };
 
-// "auto", "none", "every-layer", "sqrt" or "interval=K" with K from 1; none for anything else.
+// Parses "auto", "none", "every-layer", "sqrt" or "interval=K" with K >= 1; nullopt for anything else.
 std::optional<Recompute> parse_recompute(std::string_view text);
 std::string to_text(const Recompute& recompute);
 
-// Layers whose activations exist at once; not for kAuto. `interval` is at most `layers` (validate() saw to it).
+// Layers whose activations are in memory at once. Not for kAuto. `interval` must be at most `layers`, which validate()
+// ensures.
 size_t layers_at_once(const Recompute& recompute, size_t layers);
 
 }  // namespace quern::train

@@ -9,7 +9,7 @@
 namespace quern::train {
 namespace {
 
-// The recorded step, as often as it is asked for.
+// Returns the tokens of the recorded step for every request.
 class RecordedBatches : public data::BatchSource {
  public:
   RecordedBatches(const StepTokens& tokens, size_t context) : tokens_(tokens), context_(context) {}

@@ -1,4 +1,4 @@
-// Repeats a step that was recorded as an incident.
+// Repeats a step recorded as an incident.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ struct SequenceLoss {
 };
 
 struct RerunStep {
-  Incident found;                         // as the step is now
-  bool same = false;                      // loss, gradient norm and gradient hash are those that were recorded
-  std::vector<SequenceLoss> losses = {};  // of all sequences, the highest first, NaN before all
-  uint64_t at_once = 1;                   // sequences of a micro-batch here
+  Incident found;                         // the outcome of the repeated step
+  bool same = false;                      // loss, gradient norm and gradient hash equal the recorded ones
+  std::vector<SequenceLoss> losses = {};  // of all sequences, NaN first, then in decreasing order
+  uint64_t at_once = 1;                   // sequences per micro-batch in the repeated step
 };
 
-// By this many threads; the result does not depend on how many. Changes nothing on disk.
+// The result does not depend on the number of threads. Changes nothing on disk.
 RerunStep rerun_step(const RecordedIncident& recorded, size_t threads);
 
 }  // namespace quern::train

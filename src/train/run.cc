@@ -32,18 +32,18 @@ constexpr const char* kIncidentFolder = "incidents";
 
 const Region kValidation("validation"), kCheckpoint("checkpoint");
 
-// Windows of a measurement on held-out text, at most.
+// The maximum number of windows of a validation.
 uint64_t validation_windows(const RunConfig& config) {
   return config.train.validation_batches == 0 ? UINT64_MAX : config.train.validation_batches * config.train.batch;
 }
 
-// 0 to 10^9 batches of 1 to 10^6 sequences do not overflow, but times the context they could.
+// 0 to 10^9 batches of 1 to 10^6 sequences do not overflow, but multiplied by the context they could.
 uint64_t validation_tokens(const RunConfig& config) {
   const uint64_t windows = validation_windows(config);
   return windows > (UINT64_MAX - 1) / config.model.context ? UINT64_MAX : windows * config.model.context + 1;
 }
 
-// Thrown while the data is prepared when the run is asked to stop: there is nothing to save yet.
+// Thrown if the run is asked to stop during data preparation, when there is nothing to save yet.
 struct StoppedEarly {};
 
 OpenOptions open_options(const RunConfig& config, Observer& observer, const std::atomic<bool>& stop) {
@@ -56,7 +56,7 @@ OpenOptions open_options(const RunConfig& config, Observer& observer, const std:
           .warn = [&observer](const std::string& text) { observer.on_warning(text); }};
 }
 
-// The Error that f throws; null when it throws none.
+// The Error that f throws, or null.
 template <typename F>
 std::exception_ptr failure_of(F f) {
   try {
@@ -67,10 +67,10 @@ std::exception_ptr failure_of(F f) {
   return nullptr;
 }
 
-// Everything of a run that is in memory.
+// The state of a run in memory.
 class Session {
  public:
-  // `tokenizer_file` as for open_dataset: that of the run when it goes on, none when it starts.
+  // `tokenizer_file` is passed to open_dataset(): the run's own for a resumed run, empty for a new one.
   Session(const RunConfig& config, const fs::path& folder, const fs::path& tokenizer_file, Observer& observer,
           const std::atomic<bool>& stop)
       : config_(config),
@@ -89,7 +89,7 @@ class Session {
     }
   }
 
-  // The config comes last: with it the folder is a run.
+  // Writes the config last: it makes the directory a run.
   void write_files() {
     remove_leftovers(folder_);
     if (dataset_.tokenizer != nullptr) write_file(folder_ / kTokenizerFile, dataset_.tokenizer->to_json());
@@ -98,7 +98,7 @@ class Session {
 
   void initialise() { model_.initialise(config_.train.seed); }
 
-  // From the newest whole checkpoint; false when there is none.
+  // Loads the newest complete checkpoint; false if there is none.
   bool load(Observer& observer) {
     remove_leftovers(folder_);
     const auto found = newest_checkpoint(folder_, observer, checkpoint::Parts::kAll);
@@ -131,7 +131,7 @@ class Session {
       if (due(config_.log.interval)) report.memory = trainer_.memory();
       const std::exception_ptr failure = failure_of([&] { tell_health(observer); });
       if (report.trouble != Trouble::kNone) {
-        if (failure) std::rethrow_exception(failure);  // this step may still be undone: the last checkpoint counts
+        if (failure) std::rethrow_exception(failure);  // not saved: the policy may undo this step
         if (!handle_incident(report, observer)) continue;
       }
       finish_step(report, observer, failure);
@@ -153,8 +153,8 @@ class Session {
             .losses = state.losses};
   }
 
-  // An observer may fail, as when metrics.jsonl cannot be written: the run then ends, but not before it is saved.
-  // Validation that fails, as on damaged data, is not saved: every checkpoint knows its loss.
+  // If an observer fails, for example because metrics.jsonl cannot be written, the run is saved before it ends. If
+  // validation fails, for example on damaged data, it is not saved: every checkpoint contains its validation loss.
   void finish_step(const StepReport& report, Observer& observer, std::exception_ptr failure) {
     const uint64_t step = trainer_.steps_done();
     if (!failure) {
@@ -174,7 +174,7 @@ class Session {
     if (failure) end_after(failure);
   }
 
-  // The disk may be full, so that saving fails too; what was wrong first is what matters.
+  // Saving may fail as well, for example on a full disk; the first failure is the one to report.
   [[noreturn]] void end_after(const std::exception_ptr& failure) {
     Observer quiet;
     if (saved_step_ != trainer_.steps_done()) static_cast<void>(failure_of([&] { save(quiet); }));
@@ -186,7 +186,7 @@ class Session {
     observer.on_end({.planned_bytes = plan_.memory.total(), .peak_bytes = peak_resident_bytes()});
   }
 
-  // Saves the step that was just tried and does what the policy says. Whether the step counts; Error for an end.
+  // Saves the failed step and applies the policy. Returns whether the step counts; throws Error to end the run.
   bool handle_incident(const StepReport& step, Observer& observer) {
     const TrainerState before = trainer_.before_step(), after = trainer_.state();
     const bool too_many = state_.incidents >= config_.diagnostics.incident_limit;
@@ -201,12 +201,13 @@ class Session {
     observer.on_incident(report);
     if (report.action != Policy::kStop) return report.action == Policy::kSkip;
     end(observer);
-    throw Error("[run] {}; {}the run stopped before this step's update and can go on (diagnostics.policy); saved in {}",
-                report.text, too_many ? fmt::format("{} incidents before it are the limit; ", state_.incidents) : "",
-                report.folder.empty() ? "no folder, see the warning" : report.folder.string());
+    throw Error(
+        "[run] {}; {}the run stopped before this step's update and can be resumed (diagnostics.policy); saved in {}",
+        report.text, too_many ? fmt::format("{} incidents before it are the limit; ", state_.incidents) : "",
+        report.folder.empty() ? "no folder, see the warning" : report.folder.string());
   }
 
-  // Fills `report` with what is known about the step, whose weights and moments are still those before it.
+  // Fills `report` with details of the step. Weights and moments must still be those before the step.
   void record_incident(const StepReport& step, IncidentReport& report, Observer& observer) {
     const uint64_t sequences = config_.train.batch * config_.train.accumulation;
     Incident incident{.step = step.step,
@@ -239,7 +240,7 @@ class Session {
     return config_.checkpoint.interval > 0 && step % config_.checkpoint.interval == 0;
   }
 
-  // The newest whole checkpoint that was due, so that where a run goes back to does not depend on interruptions.
+  // The newest complete checkpoint at a regular interval, so that the rollback target does not depend on interruptions.
   std::optional<checkpoint::Checkpoint> last_regular(Observer& observer) const {
     const fs::path folder = folder_ / kCheckpointFolder;
     std::vector<uint64_t> steps = checkpoint::list_steps(folder);
@@ -248,14 +249,14 @@ class Session {
       try {
         return checkpoint::Checkpoint(folder / checkpoint::directory_name(*step));
       } catch (const Error& error) {
-        observer.on_warning(fmt::format("passed over {}", error.what()));
+        observer.on_warning(fmt::format("skipped {}", error.what()));
       }
     }
     return std::nullopt;
   }
 
-  // To the last checkpoint, or the beginning. Deterministic as a run is, the same data would lead to the same incident:
-  // it goes on with the data that follows it.
+  // Rolls back to the last checkpoint, or to the beginning. Since runs are deterministic, the same data would cause the
+  // same incident, so training continues with the data after it.
   void go_back(const TrainerState& after, Observer& observer) {
     const uint64_t incidents = state_.incidents;
     const auto found = last_regular(observer);
@@ -276,7 +277,7 @@ class Session {
     trainer_.resume(there);
   }
 
-  // The sequence with the highest loss; one that is NaN is above all.
+  // The sequence with the highest loss, where NaN is higher than any number.
   static size_t highest(std::span<const double> losses) {
     size_t at = 0;
     for (size_t i = 1; i < losses.size() && !std::isnan(losses[at]); ++i) {
@@ -301,13 +302,13 @@ class Session {
                   (folder_ / kConfigFile).string(), state.precision, precision);
     }
     if (state.stream.has_value() != dataset_.text.has_value()) {
-      throw Error("[run] {}: data.sampling: expected {} stream, as in its checkpoint, found otherwise",
+      throw Error("[run] {}: data.sampling: expected {} stream, as in its checkpoint, found the opposite",
                   (folder_ / kConfigFile).string(), state.stream ? "a" : "no");
     }
     check_same_data(config_, dataset_, state);
   }
 
-  // What is done every `interval` steps, and after the last, is to be done now.
+  // Whether something with this interval, which also happens after the last step, is due now.
   bool due(uint64_t interval) const {
     const uint64_t step = trainer_.steps_done();
     return step == config_.train.steps || (interval > 0 && step % interval == 0);
@@ -319,15 +320,15 @@ class Session {
     observer.on_weights(trainer_.steps_done(), tensors);
   }
 
-  // The loss on held-out text where it is due: with a checkpoint too, so that every checkpoint knows its loss. Changes
-  // nothing that training depends on.
+  // The loss on held-out text, if due. It is also due with every checkpoint, so that each contains its loss. Does not
+  // affect training.
   std::optional<double> validate() {
     const uint64_t interval = config_.train.validation_interval;
     const bool wanted = due(interval) || (interval > 0 && due(config_.checkpoint.interval));
     if (!validation_ || !wanted) return std::nullopt;
     const Timed timed(kValidation);
     const double loss = trainer_.evaluate(*validation_);
-    // A loss that is not finite is saved as none, so it must not count as the best in memory either.
+    // A loss that is not finite is not saved, so it must not count as the best in memory either.
     const bool best = !state_.best_validation_loss || loss < *state_.best_validation_loss;
     if (best && std::isfinite(loss)) {
       state_.best_validation_loss = loss;
@@ -336,7 +337,7 @@ class Session {
     return loss;
   }
 
-  // What a checkpoint written now would say.
+  // The state for a checkpoint written now.
   checkpoint::State& current_state() {
     state_.step = trainer_.steps_done();
     state_.seed = config_.train.seed;
@@ -374,7 +375,7 @@ class Session {
                                             .vocabulary = model.vocabulary,
                                             .dropout = config_.model.dropout,
                                             .end_of_text = end_of_text()});
-    // One that an interruption left must not push out what a rollback would go back to.
+    // A checkpoint from an interruption must not displace the target of a rollback.
     if (config_.diagnostics.policy != Policy::kRollback || is_regular(state_.step)) {
       checkpoint::remove_old(folder_ / kCheckpointFolder, state_.step,
                              {.keep = config_.checkpoint.keep, .keep_best = config_.checkpoint.keep_best});
@@ -397,7 +398,7 @@ class Session {
   std::optional<uint64_t> saved_step_;  // of the newest checkpoint
 };
 
-// Error when the name is that of a file, or of something else that cannot hold a run.
+// Error if `path` exists and is not a directory.
 void expect_folder(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
@@ -405,14 +406,14 @@ void expect_folder(const fs::path& path) {
   throw Error("[run] {}: expected the folder of a run, found a file; choose another name", path.string());
 }
 
-// What a start that was killed before it wrote the config leaves: no more than this, beside the lock.
+// Whether a start killed before it wrote the config can leave this file, apart from the lock.
 bool is_left_by_start(const std::string& name) { return name == kTokenizerFile || is_temporary_name(name); }
 
-// Error unless a run can be started in `folder` without touching what others put there.
+// Error unless a run can be started in `folder` without touching unrelated files.
 void check_free(const fs::path& folder) {
   expect_folder(folder);
   if (fs::exists(folder / kConfigFile)) {
-    throw Error("[run] {}: holds a run already; go on with it (--resume) or choose another folder", folder.string());
+    throw Error("[run] {}: holds a run already; resume it (--resume) or choose another folder", folder.string());
   }
   if (!checkpoint::list_steps(folder / kCheckpointFolder).empty()) {
     throw Error("[run] {}: expected an empty folder, found checkpoints without a {}; choose another folder",
@@ -429,8 +430,8 @@ void check_free(const fs::path& folder) {
   }
 }
 
-// Error unless the folder has a checkpoint or the config.toml that a start writes: every setting, with the seed that a
-// run must not lose. A config.toml of another program, or an empty one, would be taken for a run with the defaults.
+// Error unless the directory has a checkpoint, or a config.toml with train.seed, as every started run writes. Otherwise
+// an empty config.toml, or one of another program, would be taken for a run with default settings.
 void check_started(const fs::path& folder) {
   if (!checkpoint::list_steps(folder / kCheckpointFolder).empty()) return;
   const fs::path config = folder / kConfigFile;
@@ -469,7 +470,7 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
   session.initialise();
   create_folders(folder);
   const RunLock lock(folder, observer);
-  check_free(folder);  // another process may have started while the data was prepared
+  check_free(folder);  // another process may have started a run during data preparation
   session.write_files();
   return session.train(observer, stop);
 } catch (const StoppedEarly&) {

@@ -1,4 +1,4 @@
-// A run: a directory with everything that decides its result, trained until its last step, whatever interrupts it.
+// A run: a directory with everything that determines its result. It can be interrupted and resumed until its last step.
 #pragma once
 
 #include <atomic>
@@ -16,30 +16,30 @@
 namespace quern::train {
 
 struct RunResult {
-  uint64_t step = 0;  // done in all
+  uint64_t step = 0;  // steps completed in total
   bool finished = false;
-  double loss = 0;  // of the last step done here
+  double loss = 0;  // of the last step of this call
   std::optional<double> validation_loss = {};
-  bool prepared = true;  // false: stopped while the data was prepared; nothing was written
+  bool prepared = true;  // false: stopped during data preparation; nothing was written
 };
 
-// Starts a run in `folder`, which must be new, empty, or what a killed start left; other things in it are an Error and
-// stay as they are. Error, before anything is written, for a config or data that cannot be trained on. Holds the run's
-// lock (run_lock.h) meanwhile, as resume_run() does: Error when another process has it. `stop`, set by anyone, ends it
-// after the step at hand with a checkpoint.
+// Starts a run in `folder`, which must be new, empty, or left by a killed start. Error, without changing anything, if
+// it contains other files or if the config or data cannot be trained on. Like resume_run(), holds the run's lock
+// (run_lock.h) until it returns; Error if another process has it. Setting `stop`, from any thread, saves a checkpoint
+// and returns after the current step.
 RunResult start_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
                     const std::atomic<bool>& stop);
 
-// Goes on with the run in `folder` from its newest checkpoint that is whole, or from the beginning when there is none;
-// the result is that of a run that was never interrupted. `config` is the run's own, but for settings that no result
-// depends on.
+// Resumes the run in `folder` from its newest complete checkpoint, or from the beginning if there is none. The result
+// is bit-identical to an uninterrupted run. `config` may differ from the run's own only in settings that do not affect
+// the result.
 RunResult resume_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
                      const std::atomic<bool>& stop);
 
-// The config of the run in `folder`; Error when there is none.
+// The config of the run in `folder`; Error if there is none.
 RunConfig read_config(const std::filesystem::path& folder);
 
-// References to the tensors of a buffer that is laid out as `layout`.
+// References to the tensors of a buffer with this layout.
 std::vector<checkpoint::TensorRef> tensor_refs(const ParameterLayout& layout, std::span<float> values);
 
 }  // namespace quern::train

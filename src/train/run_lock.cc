@@ -27,17 +27,17 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMark = "quern run lock: ";
 constexpr size_t kMaxText = 512;
 
-// The descriptors of all locks of this process. A child made by fork() shares their open files, and with them the
-// locks: it would keep a run locked after its parent has ended. So it closes them, which leaves the parent's alone.
+// The descriptors of all locks of this process. A child created by fork() shares their open files and thus the locks:
+// it would keep a run locked after its parent has ended. So the child closes them, which does not affect the parent's.
 class OpenLocks {
  public:
   static OpenLocks& instance() {
-    static OpenLocks* const locks = new OpenLocks;  // never destroyed: a fork may come at any time
+    static OpenLocks* const locks = new OpenLocks;  // never destroyed: a fork may happen at any time
     return *locks;
   }
-  // No fork happens while it is held.
+  // Blocks forks while it is held.
   std::unique_lock<std::mutex> guard() { return std::unique_lock(mutex_); }
-  std::vector<int>& descriptors() { return descriptors_; }  // under guard()
+  std::vector<int>& descriptors() { return descriptors_; }  // requires guard()
 
  private:
   OpenLocks() {
@@ -68,7 +68,7 @@ std::string text_in(int descriptor) {
 
 bool is_lock_text(std::string_view text) { return text.empty() || text.starts_with(kMark); }
 
-// Whether one of this process's locks is on that file. Under OpenLocks::guard().
+// Whether this process holds a lock on that file. Requires OpenLocks::guard().
 bool is_held_here(int descriptor) {
   struct stat wanted = {}, found = {};
   if (fstat(descriptor, &wanted) != 0) return false;
@@ -78,7 +78,8 @@ bool is_held_here(int descriptor) {
   });
 }
 
-// The text is missing when the other process has only just begun. Anyone may write it: no escape codes in messages.
+// The file is still empty if the other process has just started. Its text is untrusted: messages must not contain
+// escape codes from it.
 [[noreturn]] void refuse(const fs::path& folder, int descriptor) {
   if (is_held_here(descriptor)) {
     ::close(descriptor);
@@ -105,7 +106,7 @@ int open_lock(const fs::path& path) {
   throw Error("[run] {}: expected a regular file, the lock of the run; move it away", path.string());
 }
 
-// Who holds it, for those who are refused. A full disk must not keep a run from being resumed, so a failure is ignored.
+// Writes the holder, for the error message of other processes. Ignores failures: a full disk must not prevent resuming.
 void write_holder(int descriptor) {
   const std::string text = fmt::format("{}pid {} on {} since {:%Y-%m-%d %H:%M:%S} UTC\n", kMark, getpid(), host_name(),
                                        fmt::gmtime(std::time(nullptr)));
@@ -123,8 +124,9 @@ RunLock::RunLock(const fs::path& folder, Observer& observer) : path_(folder / kL
   }
   write_holder(descriptor_);
   if (code == 0) return;
-  observer.on_warning(fmt::format("{}: the file system has no locks ({}); let no other process train in this folder",
-                                  path_.string(), std::generic_category().message(code)));
+  observer.on_warning(
+      fmt::format("{}: the file system has no locks ({}); make sure that no other process trains in this folder",
+                  path_.string(), std::generic_category().message(code)));
 }
 
 int RunLock::acquire(const fs::path& folder) {
@@ -132,7 +134,7 @@ int RunLock::acquire(const fs::path& folder) {
     descriptor_ = open_lock(path_);
     const int code = flock(descriptor_, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
     if (code == EWOULDBLOCK) refuse(folder, descriptor_);
-    if (code == EINTR || !still_has_name(descriptor_, path_)) {  // removed by one who ended meanwhile
+    if (code == EINTR || !still_has_name(descriptor_, path_)) {  // removed by a process that ended meanwhile
       ::close(descriptor_);
       continue;
     }
@@ -142,7 +144,8 @@ int RunLock::acquire(const fs::path& folder) {
   }
 }
 
-// The name goes first: once the lock is given back the file may be another's. In a child it is none of ours.
+// Removes the file before releasing the lock: afterwards it may belong to another process. A forked child does not own
+// it.
 RunLock::~RunLock() {
   const auto no_fork = OpenLocks::instance().guard();
   if (std::erase(OpenLocks::instance().descriptors(), descriptor_) == 0) return;

@@ -27,19 +27,19 @@ void check(const Gpt& model, const Sequences& sequences, size_t shortest, size_t
   }
 }
 
-// Sequences first ... first + count, by every member of a team.
+// Sequences first ... first + count, computed by every member of a team.
 struct Part {
   size_t first, count;
   Workspace& work;
   const Member& member;
 };
 
-// All of `count` sequences of T positions in parts, in any order.
+// Computes `count` sequences of T positions in parts, in any order.
 template <typename Compute>
 void compute_in_parts(const Gpt& model, size_t count, size_t T, size_t threads, const Compute& compute) {
   const StepCut cut = cut_step(count, T, threads);
   ModelConfig shape = model.config();
-  shape.context = T;  // memory for what there is, not for the longest that could be
+  shape.context = T;  // allocates for the actual length, not for the model's context
   std::deque<Workspace> work;
   for (size_t team = 0; team < cut.teams; ++team) {
     work.emplace_back(shape,
@@ -77,7 +77,8 @@ double compute_loss(const Gpt& model, const Sequences& sequences, size_t threads
     inputs.insert(inputs.end(), begin, begin + static_cast<ptrdiff_t>(T));
     targets.insert(targets.end(), begin + 1, begin + 1 + static_cast<ptrdiff_t>(T));
   }
-  std::vector<double> losses(sequences.count);  // added in order, so that the sum does not depend on the parts
+  std::vector<double> losses(
+      sequences.count);  // added in order, so that the sum does not depend on how they were split
   compute_in_parts(model, sequences.count, T, threads, [&](const Part& part) {
     const size_t at = part.first * T;
     model.loss({.tokens = inputs.data() + at, .targets = targets.data() + at, .sequences = part.count, .T = T},

@@ -9,20 +9,20 @@
 namespace quern::train {
 namespace {
 
-// What a micro-batch costs beyond its tokens, in tokens: it goes through the whole gradient once, 8 bytes a parameter
-// at some 10 GB/s, in which time a core does the 6 operations a parameter and token for about 25 tokens; and products
-// of fewer rows are slower.
+// The overhead of a micro-batch, in tokens. It passes over the whole gradient once, 8 bytes per parameter at about
+// 10 GB/s; in that time a core does the 6 operations per parameter and token for about 25 tokens. Products with fewer
+// rows are also slower.
 constexpr double kOverheadTokens = 32;
 
-// Threads of a team meet after each operation. n of them do the work of n to this power: 1.8 for two (measured
-// on preset small: 1.77).
+// Threads of a team synchronize after each operation, so n threads have a speedup of n to this power: 1.8 for two
+// (measured on preset small: 1.77).
 constexpr double kTeamExponent = 0.85;
 
 size_t parts_of(size_t n, size_t part) { return (n + part - 1) / part; }
 
 }  // namespace
 
-// Until the last thread is done.
+// Time until the last thread is done.
 double expected_time(const StepCut& cut, size_t T, size_t threads) {
   const size_t members = threads / cut.teams;  // of the smallest team
   const double speed = std::pow(static_cast<double>(members), kTeamExponent);
@@ -39,7 +39,7 @@ StepCut cut_step(size_t sequences, size_t T, size_t threads) {
   for (size_t at_once = best.at_once; --at_once > 0;) {
     const StepCut cut = cut_by(at_once);
     if (expected_time(cut, T, threads) < 0.99 * expected_time(best, T, threads))
-      best = cut;  // for a hundredth: rather the larger
+      best = cut;  // for gains below 1 %, prefer larger micro-batches
   }
   return best;
 }

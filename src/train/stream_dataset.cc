@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 32 MiB, in which a word that is worth a token of its own occurs often enough. Counted at 45 to 70 MB/s: in half a
-// second, where 200 MB would take three and 100 GB half an hour.
+// 32 MiB, in which every word that deserves its own token occurs often enough. Counting runs at 45 to 70 MB/s and takes
+// half a second; 200 MB would take three seconds and 100 GB half an hour.
 constexpr uint64_t kMaxSamples = 512;
 
 data::TextSources sources_of(const RunConfig& config) {
@@ -33,14 +33,14 @@ data::TextSources sources_of(const RunConfig& config) {
   return data::text_sources(text_of(paths, "data.sampling = stream tokenises text: use random or epoch"));
 }
 
-// Whether there may be more than one document; how many there are in JSON Lines is not known before all is read.
+// Whether there may be more than one document. The number of documents in JSON Lines is unknown until all are read.
 bool may_have_documents(const data::TextSources& sources) {
   return sources.size() > 1 || std::ranges::any_of(sources, [](const std::shared_ptr<const data::TextSource>& source) {
            return source->kind() == data::Corpus::Kind::kJsonLines;
          });
 }
 
-// Visits `count` of the pieces, evenly spread.
+// Visits `count` evenly spaced pieces.
 void for_each_piece(const data::TextPieces& text, uint64_t count, const Progress& progress,
                     const data::TextPieces::Visitor& visit) {
   std::string scratch;
@@ -81,14 +81,14 @@ std::unique_ptr<data::Tokenizer> learn(const RunConfig& config, const data::Text
   throw Error("[data] tokenizer: expected byte, char or bpe");
 }
 
-// Tokens of some of the pieces, and what was seen of them.
+// Statistics of a sample of the pieces.
 struct Sample {
-  uint64_t in_files = 0;  // bytes, with the JSON around the text
+  uint64_t in_files = 0;  // bytes, including the JSON around the text
   uint64_t bytes = 0;     // of text
   uint64_t tokens = 0;
 };
 
-// The first pieces, until there are `wanted` tokens or no more pieces; into `buffer` where there is one.
+// Tokenises pieces from the start until there are `wanted` tokens or no more pieces; appends to `buffer` if not null.
 void take_tokens(const data::TextPieces& text, const data::Tokenizer& tokenizer, uint64_t wanted,
                  const Progress& progress, data::TokenBuffer* buffer, Sample& sample) {
   std::string scratch;
@@ -122,7 +122,7 @@ Dataset open_stream(const RunConfig& config, const fs::path& tokenizer_file, con
   Sample sample;
   const uint64_t context = config.model.context;
   take_tokens(train, *dataset.tokenizer, context + 1, {}, nullptr, sample);
-  check_length(data_name(config), "text to learn from", sample.tokens, context);
+  check_length(data_name(config), "training text", sample.tokens, context);
   auto validation = std::make_unique<data::TokenBuffer>(dataset.vocabulary);
   take_tokens(held_out, *dataset.tokenizer, options.validation_tokens, options.progress, validation.get(), sample);
   if (config.data.validation_fraction > 0) {

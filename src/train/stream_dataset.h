@@ -1,4 +1,4 @@
-// The text of a run that is tokenised while it is learned from.
+// The data of a run whose text is tokenised during training.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,10 @@
 
 namespace quern::train {
 
-// open_dataset() for data.sampling = stream. The whole text is looked at for the characters of a char tokenizer and for
-// the fingerprint; bpe learns from 512 pieces of 64 KiB, evenly spread, or from all where there are fewer. Of the
-// tokens only those are made that options.validation_tokens asks for, and those that show that there is a sequence to
-// learn from. Error also for token shards, which need no tokenising.
+// open_dataset() for data.sampling = stream. Reads the whole text for the fingerprint and for the characters of a char
+// tokenizer; bpe learns from 512 evenly spaced pieces of 64 KiB, or from all if there are fewer. Tokenises only
+// options.validation_tokens tokens, and enough of the training text to verify that it has a sequence. Error also for
+// token shards, which need no tokenising.
 Dataset open_stream(const RunConfig& config, const std::filesystem::path& tokenizer_file, const OpenOptions& options);
 
 }  // namespace quern::train

@@ -13,7 +13,8 @@ namespace quern::train {
 namespace {
 
 const Region kAdamW("AdamW", Unit::kBytes), kStep("step"), kBatchWait("waiting for batches");
-constexpr double kAdamWBytes = 7 * sizeof(float);  // a weight: gradient, value and moments read; the latter written
+constexpr double kAdamWBytes =
+    7 * sizeof(float);  // per weight: reads gradient, value and moments; writes value and moments
 
 quern::Schedule schedule_of(const RunConfig& config) {
   const auto kind = [&] {
@@ -136,7 +137,7 @@ data::Batch* Trainer::next_batch(double& waited) {
   return batch;
 }
 
-// Seconds that it waited for batches.
+// Returns the seconds spent waiting for batches.
 double Trainer::feed() {
   double waited = 0;
   remaining_.store(plan_.cut.micro_batches, std::memory_order_relaxed);  // made visible by the queue
@@ -196,10 +197,10 @@ void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const
   }
 }
 
-// By the leader of the team that did the task.
+// Called by the leader of the team that did the task.
 void Trainer::done(const Task& task) {
   if (task.batch != nullptr) prefetcher_->give_back(task.batch);
-  // Acquires what the other teams released here, and hands it on: the one who is last starts what comes next.
+  // Acquires the writes that other teams released here and passes them on: the last team starts the next phase.
   if (remaining_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   switch (task.kind) {
     case TaskKind::kTrain:
@@ -213,7 +214,7 @@ void Trainer::done(const Task& task) {
 }
 
 void Trainer::begin_join() {
-  constexpr size_t kFew = 4;  // not worth waking anyone for
+  constexpr size_t kFew = 4;  // not worth waking other threads for
   if (gradient_.joins() > kFew) return submit_to_every_team(TaskKind::kJoin, gradient_.joins());
   gradient_.join_all();
   begin_update();
@@ -323,8 +324,8 @@ StepTokens Trainer::read_step(const TrainerState& at) const {
   return tokens;
 }
 
-// One sequence a turn gives the bits of many at once. The workers sleep meanwhile: what they wrote was made visible by
-// the end of the last step, and what is written here will be by the queue.
+// One sequence per turn is bit-identical to many at once. The workers are idle meanwhile: the end of the last step made
+// their writes visible, and the queue will make the writes here visible to them.
 Findings Trainer::examine(const StepTokens& tokens, const TrainerState& at) {
   const size_t T = config_.model.context, sequences = sequences_per_step(config_);
   const auto scale = static_cast<float>(1 / static_cast<double>(sequences * T));

@@ -1,5 +1,5 @@
-// Steps of training: batches, forward, loss, backward, accumulate, optimise; by any number of threads, to the same
-// bits.
+// Training steps: batches, forward, loss, backward, gradient accumulation, optimizer. Results are bit-identical for any
+// number of threads.
 #pragma once
 
 #include <atomic>
@@ -27,13 +27,13 @@
 
 namespace quern::train {
 
-// For measurements and tests; training needs none of it.
+// For benchmarks and tests only.
 struct TrainerOptions {
-  size_t teams = 0;  // 0: as many as there is work for; 1: all threads meet after every operation
+  size_t teams = 0;  // 0: as many as there is work for; 1: all threads synchronize after every operation
   std::function<void(const Task&, const Member&)> before_task = {};  // called by the workers
 };
 
-// The workers' time in steps, summed over threads and steps.
+// The workers' time during steps, summed over threads and steps.
 struct WorkerTimes {
   double total = 0;  // threads x seconds of steps
   WaitTimes waits;
@@ -43,10 +43,10 @@ struct WorkerTimes {
 
 // Everything besides weights and moments that the next step depends on.
 struct TrainerState {
-  uint64_t steps = 0;                  // done
-  uint64_t left_out = 0;               // steps whose data was passed over: the next one reads that of steps + left_out
-  data::StreamPosition position = {};  // where the next step begins, for a source that needs it
-  uint64_t updates = 0;                // steps done whose update was not left out
+  uint64_t steps = 0;                  // completed
+  uint64_t left_out = 0;               // steps whose data was skipped: the next step reads that of steps + left_out
+  data::StreamPosition position = {};  // start of the next step, for sources that need it
+  uint64_t updates = 0;                // completed steps whose update was not skipped
   LossTrend losses = {};
 };
 
@@ -55,50 +55,50 @@ struct StepTokens {
   std::vector<int32_t> inputs, targets;
 };
 
-// Where a step is not finite.
+// The first values of a step that are not finite.
 struct Findings {
   std::optional<BadPlace> weight;  // before the step
   std::optional<BadPlace> pass;    // forward, then backward, sequence by sequence
 };
 
-// A step flows through the threads without a lock or barrier. The calling thread feeds micro-batches, which a
-// background thread has read ahead, into the workers' queue. A worker takes one through forward and backward alone and
-// adds weight gradients in its turn. Whoever finishes the step's last micro-batch puts the tasks of the update into the
-// queue, whoever finishes the last of those wakes the caller. With fewer micro-batches than threads, several threads
-// work as a team on each.
+// A step needs no lock or barrier. The calling thread feeds micro-batches, prefetched by a background thread, into the
+// workers' queue. A worker takes a micro-batch through forward and backward on its own and adds weight gradients in its
+// turn. The worker that finishes the step's last micro-batch enqueues the update tasks; the one that finishes the last
+// of those wakes the caller. With fewer micro-batches than threads, several threads work on each as a team.
 class Trainer {
  public:
-  // `model` and `batches` must outlive the trainer. `plan` is one for this config and model.
+  // `model` and `batches` must outlive the trainer. `plan` must be made for this config and model.
   Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::BatchSource& batches,
           TrainerOptions options = {});
   ~Trainer();
 
-  // The next step. Allocates nothing once warm. Throws what a worker threw; then the weights are not those of any step,
-  // and the trainer can only be destroyed: go on from a checkpoint.
+  // Runs the next step. Does not allocate once warm. Rethrows an exception of a worker; the weights are then
+  // inconsistent and the trainer can only be destroyed, so resume from a checkpoint.
   StepReport step();
 
-  // What the last step measured of the gradient, every diagnostics.health_interval steps; null otherwise. Until the
-  // next step.
+  // Gradient statistics of the last step, every diagnostics.health_interval steps; null otherwise. Valid until the next
+  // step.
   const HealthReport* health() const { return health_report_; }
 
-  // Between steps: from now on every so many steps; 0 for none.
+  // Changes diagnostics.health_interval; 0 for never. Call between steps.
   void measure_every(uint64_t steps) { config_.diagnostics.health_interval = steps; }
 
-  // What the last step began with. When it was an incident (StepReport::trouble), weights and moments are still those
-  // that it began with too, and resume(before_step()) takes it back.
+  // The state before the last step. If that was an incident (StepReport::trouble), weights and moments are unchanged
+  // too, and resume(before_step()) undoes the step.
   const TrainerState& before_step() const { return before_; }
   TrainerState state() const;
   // The losses of the last step's sequences, summed over their tokens.
   std::span<const double> sequence_losses() const { return losses_; }
 
-  // What a step that begins in that state reads.
+  // The tokens of the step that starts in this state.
   StepTokens read_step(const TrainerState& at) const;
-  // Repeats a step's passes with the weights as they are, sequence by sequence, until a number is not finite. By the
-  // calling thread, in the memory of steps; the gradient is lost. The same for any number of threads.
+  // Repeats a step's passes with the current weights, sequence by sequence, until a value is not finite. Runs on the
+  // calling thread in the workspace of steps and overwrites the gradient. The result does not depend on the number of
+  // threads.
   Findings examine(const StepTokens& tokens, const TrainerState& at);
-  size_t sequences_at_once() const { return plan_.cut.at_once; }  // of a micro-batch
+  size_t sequences_at_once() const { return plan_.cut.at_once; }  // per micro-batch
 
-  // The mean loss over the windows, by the same threads and in the same memory as steps. Throws as step() does.
+  // The mean loss over the windows, using the threads and memory of steps. Throws like step().
   double evaluate(const data::ValidationBatches& windows);
 
   uint64_t steps_done() const { return steps_done_; }
@@ -107,17 +107,17 @@ class Trainer {
   size_t threads() const { return workers_->threads(); }
   size_t teams() const { return workers_->teams(); }
   WorkerTimes times() const { return times_; }
-  // Between steps. Reads a file of the system: 5 microseconds.
+  // Call between steps. Reads a system file, which takes 5 microseconds.
   MemoryUse memory() const;
-  // Between steps: has the workers' time in steps profiled, as threads 0 ... threads() - 1 of `profile`, which must
-  // outlive the trainer; null for no longer. Evaluations are not profiled.
+  // Profiles the workers' time in steps as threads 0 ... threads() - 1 of `profile`, which must outlive the trainer;
+  // null stops profiling. Evaluations are not profiled. Call between steps.
   void set_profile(Profile* profile);
-  // After weights and moments were loaded, or were not changed: go on from there.
+  // Continues from `state`. Weights and moments must already be those of that state.
   void resume(const TrainerState& state);
-  // The same with all else as it is: as if `steps` had been done here, with an update each. `position` for a source
-  // that needs it: what position() was then.
+  // Continues as if this trainer had completed `steps` steps, each with an update. `position` is the value of
+  // position() at that step, for sources that need it.
   void resume_after(uint64_t steps, const data::StreamPosition& position = {});
-  // Where in the text the next step begins, for such a source.
+  // Start of the next step in the text, for sources that need it.
   const data::StreamPosition& position() const { return position_; }
 
  private:
@@ -141,31 +141,31 @@ class Trainer {
   Optimizer optimizer_;
   Plan plan_;
   Gradient gradient_;
-  std::unique_ptr<data::Prefetcher> prefetcher_;  // made by the first step
-  std::deque<Workspace> work_;                    // one a team
-  std::vector<double> losses_;                    // one a sequence of the step
+  std::unique_ptr<data::Prefetcher> prefetcher_;  // created by the first step
+  std::deque<Workspace> work_;                    // per team
+  std::vector<double> losses_;                    // per sequence of the step
   uint64_t steps_done_ = 0, updates_done_ = 0, left_out_ = 0;
   data::StreamPosition position_;
   LossTrend trend_;
   TrainerState before_;
-  double loss_ = 0, spike_z_ = 0;  // of the step at hand
+  double loss_ = 0, spike_z_ = 0;  // of the current step
   Trouble trouble_ = Trouble::kNone;
   uint32_t turns_done_ = 0;
   UpdateReport update_;
   Health health_;
-  bool measures_ = false;  // this step; set before its first task is submitted
+  bool measures_ = false;  // whether this step collects statistics; set before its first task is submitted
   const HealthReport* health_report_ = nullptr;
   BufferPool pool_;                      // for evaluations
-  std::optional<LossTasks> evaluation_;  // while there is one
+  std::optional<LossTasks> evaluation_;  // during an evaluation
   double rate_ = 0;
   WorkerTimes times_;
   Profile* profile_ = nullptr;
 
-  alignas(kCacheLine) std::atomic<size_t> remaining_{0};   // tasks of the phase at hand
+  alignas(kCacheLine) std::atomic<size_t> remaining_{0};   // tasks of the current phase
   alignas(kCacheLine) std::atomic<size_t> next_piece_{0};  // of the phase's segments
   size_t pieces_ = 0;                                      // set before the phase's tasks are submitted
   Signal finished_;                                        // steps, or failures
-  std::unique_ptr<Workers> workers_;                       // last: its threads use all of the above
+  std::unique_ptr<Workers> workers_;                       // last member: its threads use all of the above
 };
 
 }  // namespace quern::train

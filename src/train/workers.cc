@@ -13,8 +13,8 @@
 namespace quern::train {
 namespace {
 
-// The i-th of the cores that this process may use, over again when there are fewer. Where the system refuses, the
-// thread runs where it likes: the result does not depend on it.
+// Pins to the i-th core that this process may use, wrapping around if there are fewer. If the system refuses, the
+// thread stays unpinned: the result does not depend on it.
 void pin_this_thread(size_t i) {
   cpu_set_t usable;
   if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return;
@@ -53,7 +53,7 @@ Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed faile
   } catch (const std::exception& error) {
     const size_t started = threads_.size();
     end();
-    throw Error("[workers] expected {} threads, found that the system gives {}: {}", options.threads, started,
+    throw Error("[workers] expected {} threads, found that the system provides {}: {}", options.threads, started,
                 error.what());
   }
 }
@@ -75,7 +75,7 @@ void Workers::start_threads(bool pin) {
 
 Workers::~Workers() { end(); }
 
-// As if a worker had failed: one that took up a task could else wait for another task that was dropped.
+// Ends as if a worker had failed: otherwise a worker could wait for a task that was dropped.
 void Workers::end() noexcept {
   fail(std::make_exception_ptr(Stopped()));
   for (std::thread& thread : threads_) thread.join();
@@ -101,7 +101,7 @@ void Workers::thread_main(size_t index, const Member& member) {
   TeamState& state = *team_states_[index];
   try {
     member.leads() ? lead(state, index, member) : follow(state, index, member);
-  } catch (const Stopped&) {  // another thread failed, and has said so
+  } catch (const Stopped&) {  // another thread failed and has reported it
   } catch (...) {
     fail(std::current_exception());
   }
@@ -111,7 +111,7 @@ ThreadProfile* Workers::profile_of(const Member& member) const {
   return profile_ != nullptr ? &profile_->thread(static_cast<size_t>(member.waits - waits_.data())) : nullptr;
 }
 
-// Of the time since `start`, what lies before the last count_until_now() and after the last count_from_now().
+// The part of the time since `start` that is before the last count_until_now() or after the last count_from_now().
 double Workers::counted_since(double start) const {
   const double until = count_until_.load(std::memory_order_relaxed), from = count_from_.load(std::memory_order_relaxed);
   const double before = std::max(0.0, until - start);
@@ -147,12 +147,12 @@ void Workers::lead(TeamState& state, size_t index, const Member& member) {
   }
 }
 
-// The leader cannot post again before every member is back from the task, so none is missed.
+// The leader cannot post again before every member has returned from the task, so no task is missed.
 void Workers::follow(TeamState& state, size_t index, const Member& member) {
   for (uint32_t seen = 0;; ++seen) {
     const double start = seconds_now();
     state.posted.await_change(seen);
-    // In this order: when it was a failure that posted, the leader may be writing what is for us.
+    // Check in this order: if a failure posted, the leader may still be writing `leave` and `task`.
     if (has_failed_.load(std::memory_order_acquire) || state.leave) return;
     detail::current_profile = profile_of(member);
     count_wait(member, start);
@@ -179,7 +179,7 @@ void Workers::fail(std::exception_ptr exception) noexcept {
 void run_tasks(const WorkersOptions& options, TaskKind kind, size_t count, const Workers::Run& run) {
   if (count == 0) return;
   std::atomic<size_t> remaining{count};
-  Signal finished;  // 0 while there is something to do
+  Signal finished;  // 0 while tasks remain
   Workers workers(
       options, run,
       [&](const Task&, size_t) {

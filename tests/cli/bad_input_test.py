@@ -30,7 +30,7 @@ class Data(program.ProgramTest):
 
     def test_shorter_than_a_block(self):
         text = self.write("short.txt", "A short text.")
-        self.refuses(text, says=["short.txt: text to learn from: expected at least 33 tokens", "found 11"])
+        self.refuses(text, says=["short.txt: training text: expected at least 33 tokens", "found 11"])
         # Enough to learn from, but too little is held out.
         text = self.write("short.txt", TEXT[:200])
         self.refuses(text, says=["short.txt: held-out text: expected at least 33 tokens", "found 20"])

@@ -68,7 +68,7 @@ class Run(program.ProgramTest):
             for _ in self.damaged(self.newest / name):
                 copy = shutil.copytree(self.run_folder, self.folder / "copy")
                 printed = self.resume("copy")
-                self.assertIn("warning: passed over", printed)
+                self.assertIn("warning: skipped", printed)
                 self.assertIn(str(copy / "checkpoints/step-00000009" / name), printed)
                 self.assertIn("goes on with step 7", printed)
                 self.assertEqual(self.hash("copy"), self.expected)
@@ -80,7 +80,7 @@ class Run(program.ProgramTest):
             shutil.rmtree(self.run_folder / f"checkpoints/step-{step:08}")
         for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
             for _ in self.damaged(self.newest / name):
-                says = ["run: expected a whole checkpoint, found 1 damaged", f"step-00000009/{name}"]
+                says = ["run: expected a complete checkpoint, found 1 damaged", f"step-00000009/{name}"]
                 self.resume_fails(says)
                 if name != "optimizer.safetensors":
                     for command in ("eval", "generate", "info"):
@@ -96,7 +96,7 @@ class Run(program.ProgramTest):
             (self.newest / "state.json").write_text(resealed({**state, **change}))
             run = program.quern("info", "--run", self.path("run"), "--json")
             self.assertEqual(json.loads(run.stdout)["step"], 6, change)
-            self.assertRegex(run.stderr, r"\Aquern: warning: passed over [^\n]*state.json: [^\n]*expected[^\n]*\n\Z")
+            self.assertRegex(run.stderr, r"\Aquern: warning: skipped [^\n]*state.json: [^\n]*expected[^\n]*\n\Z")
             self.assertNotIn("checksum", run.stderr)
 
     def test_damaged_config(self):

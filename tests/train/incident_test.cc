@@ -132,7 +132,7 @@ TEST_F(IncidentTest, AnExplodingRateIsFoundAndHandled) {
     config.diagnostics.incident_limit = 3;
     Listener sick;
     const std::string error = error_of_copy(config, policy, sick);
-    EXPECT_TRUE(has(error, "deviations above those before")) << error;
+    EXPECT_TRUE(has(error, "deviations above the previous ones")) << error;
     ASSERT_FALSE(sick.incidents.empty());
     EXPECT_EQ(sick.incidents[0].step, 26u);  // the first update with that rate is that of step 25
     EXPECT_EQ(sick.incidents.size(), policy == Policy::kStop ? 1u : 4u);

@@ -242,7 +242,7 @@ TEST_F(StreamTest, BadTextIsAnError) {
   EXPECT_NE(opening(root_ / "none.txt").find("none.txt: expected a file or folder"), std::string::npos);
   EXPECT_NE(opening(write("empty.txt", "")).find("found only empty files"), std::string::npos);
   EXPECT_NE(opening(write("empty.jsonl", "{\"text\": \"\"}\n")).find("empty.jsonl"), std::string::npos);
-  EXPECT_NE(opening(write("short.txt", "too short")).find("text to learn from: expected at least 33 tokens"),
+  EXPECT_NE(opening(write("short.txt", "too short")).find("training text: expected at least 33 tokens"),
             std::string::npos);
   EXPECT_NE(opening(write("tail.txt", text_.substr(0, 200))).find("held-out text: expected at least 33 tokens"),
             std::string::npos);
