@@ -12,12 +12,12 @@
 namespace quern::report {
 namespace {
 
-constexpr double kRefresh = 0.1;     // seconds between two writings of the line
-constexpr double kForgetting = 0.9;  // weight of the past in the rate shown
+constexpr double kRefresh = 0.1;     // seconds between updates of the line
+constexpr double kForgetting = 0.9;  // decay per step of the displayed rate
 
 }  // namespace
 
-// At once when something else is being done, which may take long without a further call.
+// A new activity is shown immediately, since it may take long without another call.
 void Console::on_preparing(std::string_view what, uint64_t done, uint64_t total) {
   if (!options_.terminal) return;
   const double now = seconds_now();
@@ -35,22 +35,21 @@ void Console::on_start(const train::RunStart& start) {
   limiter_ = Limiter(start.flops_per_token, utilisation_.peak_gflops());
   if (open_line_) out_.print("\r\033[K");
   open_line_ = false;
-  out_.print("{} parameters; {}{} tokens to learn from, {} held out, vocabulary {}\n", start.parameters,
+  out_.print("{} parameters; {}{} training tokens, {} held out, vocabulary {}\n", start.parameters,
              start.estimated ? "about " : "", start.train_tokens, start.validation_tokens, start.vocabulary);
   if (start.plan != nullptr && options_.config != nullptr) {
     out_.print("{}\n{}", plan_summary(*start.plan, *options_.config), plan_table(*start.plan, *options_.config));
   }
-  if (start.first_step > 1) out_.print("goes on with step {}\n", start.first_step);
+  if (start.first_step > 1) out_.print("resuming at step {}\n", start.first_step);
   if (start.floor) {
     out_.print(
-        "best achievable loss: {:.3f} on average over unseen text; text learned by heart and short samples can be "
-        "lower\n",
+        "best achievable loss: {:.3f} on average over unseen text; memorized text and short samples can be lower\n",
         *start.floor);
   }
   out_.flush();
 }
 
-// Empty without a peak. A share that cannot be is not shown: the peak is not known then.
+// Empty without a peak. An impossible share is not shown: the peak is then unknown.
 std::string Console::mfu_text(double tokens_per_s) {
   utilisation_.look_after(elapsed_);
   const std::optional<double> share = utilisation_.share(tokens_per_s * start_.flops_per_token * 1e-9);
@@ -92,11 +91,11 @@ void Console::on_step(const train::StepReport& report) {
 void Console::on_incident(const train::IncidentReport& report) {
   const std::string done = report.action == train::Policy::kStop ? "stopped before its update"
                            : report.action == train::Policy::kSkip
-                               ? "its update is left out"
+                               ? "its update was skipped"
                                : fmt::format("back to step {}", report.goes_on_after);
   on_warning(fmt::format("{}; {}", report.text, done));
   if (report.folder.empty()) return;
-  out_.print("saved; look at it with `quern rerun-step {}`\n", printable(report.folder.string()));
+  out_.print("saved; to diagnose it, run `quern rerun-step {}`\n", printable(report.folder.string()));
 }
 
 void Console::on_validation(uint64_t step, double loss) {
@@ -107,7 +106,7 @@ void Console::on_validation(uint64_t step, double loss) {
 void Console::on_end(const train::RunEnd& end) {
   finish();
   if (end.peak_bytes == 0) return;
-  out_.print("memory: {} at most, {} planned\n", rounded_bytes(end.peak_bytes), rounded_bytes(end.planned_bytes));
+  out_.print("memory: peak {}, planned {}\n", rounded_bytes(end.peak_bytes), rounded_bytes(end.planned_bytes));
 }
 
 void Console::on_warning(const std::string& text) {

@@ -1,4 +1,4 @@
-// Progress on the terminal: one line that is written over, or plain lines where the output is not a terminal.
+// Progress output: one line that is overwritten on a terminal, plain lines otherwise.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct ConsoleOptions {
   std::FILE* out = stdout;
   bool terminal = false;
   uint64_t interval = 10;                     // steps between plain lines
-  double peak_gflops = 0;                     // of the threads that train, for MFU; 0 when not measured
-  std::function<double()> measure_peak = {};  // the same once more, for a machine that was busy the first time
-  const train::RunConfig* config = nullptr;   // of the run, to tell about its plan; null: nothing is told
+  double peak_gflops = 0;                     // of the training threads, for MFU; 0 if not measured
+  std::function<double()> measure_peak = {};  // measures it again, in case the machine was busy the first time
+  const train::RunConfig* config = nullptr;   // for printing the plan; null: do not print it
 };
 
-// What cannot be written is lost and nothing else (Output).
+// A failed write loses that output and has no other effect (Output).
 class Console : public train::Observer {
  public:
   explicit Console(const ConsoleOptions& options)
@@ -39,7 +39,7 @@ class Console : public train::Observer {
   void on_end(const train::RunEnd& end) override;
   void on_warning(const std::string& text) override;
 
-  // Ends the progress line, if there is one.
+  // Ends the progress line, if one is open.
   void finish();
 
   Output& out() { return out_; }
@@ -54,10 +54,10 @@ class Console : public train::Observer {
   Limiter limiter_{0, 0};
   Utilisation utilisation_;
   std::optional<double> validation_loss_;
-  double tokens_ = 0, seconds_ = 0;  // of the steps so far, older ones counting less
-  double shown_ = -1;                // when the line was last written, in seconds of training
+  double tokens_ = 0, seconds_ = 0;  // exponentially decaying sums over steps
+  double shown_ = -1;                // time of the last write of the line, in seconds of training
   double elapsed_ = 0;
-  double prepared_ = 0;  // when on_preparing() last wrote
+  double prepared_ = 0;  // time of the last write of on_preparing()
   std::string preparing_;
   bool open_line_ = false;
 };

@@ -10,7 +10,7 @@
 namespace quern::report {
 namespace {
 
-// A bucket is the sign, the exponent and the first three bits of the fraction: the upper bits of the number itself.
+// A bucket is the upper bits of the float: sign, exponent and the first three bits of the fraction.
 constexpr int kShift = 20;
 constexpr uint32_t kInfinity = 0x7F800000;
 constexpr uint32_t kNearZero = std::bit_cast<uint32_t>(0x1p-24f);
@@ -19,7 +19,7 @@ constexpr uint32_t kPerSign = kBuckets / 2;
 constexpr uint32_t kFirst = kNearZero >> kShift, kLast = (kInfinity >> kShift) - 1;
 
 constexpr float kInfinite = std::numeric_limits<float>::infinity();
-constexpr size_t kChunk = 4096;  // floats: the second look at them is at the first cache
+constexpr size_t kChunk = 4096;  // floats: the second pass over them hits the L1 cache
 constexpr size_t kLanes = 8;
 
 struct Moments {
@@ -40,7 +40,8 @@ struct Moments {
   }
 };
 
-// Of values that are all finite; otherwise the sum of squares, which finite floats cannot overflow, is not.
+// Moments of finite values. If a value is not finite, neither is the sum of squares, which finite floats cannot
+// overflow.
 Moments moments_of(std::span<const float> values) {
   std::array<Moments, kLanes> lanes;
   size_t i = 0;
@@ -62,7 +63,7 @@ Moments moments_of_finite(std::span<const float> values) {
 
 using Counts = std::array<uint32_t, kBuckets>;
 
-// Neighbours often fall into one bucket: two sets of counters, or each add would wait for the one before.
+// Adjacent values often fall into the same bucket. Two sets of counters avoid a dependency between their increments.
 void count(std::span<const float> values, Counts& even, Counts& odd) {
   const auto bucket = [](float value) { return std::bit_cast<uint32_t>(value) >> kShift; };
   size_t i = 0;
@@ -73,9 +74,9 @@ void count(std::span<const float> values, Counts& even, Counts& odd) {
   if (i < values.size()) ++even[bucket(values[i])];
 }
 
-float smallest_of(uint32_t bucket) { return std::bit_cast<float>(bucket << kShift); }  // of a positive one
+float smallest_of(uint32_t bucket) { return std::bit_cast<float>(bucket << kShift); }  // of a positive bucket
 
-// Adds a bucket; of several empty ones in a row only the last, and none before the first that is not.
+// Appends a bucket. Merges adjacent empty buckets and drops empty ones at the beginning.
 void append(Histogram& h, double limit, double count) {
   if (count == 0 && h.counts.empty()) return;
   if (count == 0 && h.counts.back() == 0) {

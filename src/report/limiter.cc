@@ -5,7 +5,7 @@
 namespace quern::report {
 namespace {
 
-constexpr double kForgetting = 0.9;  // as for the speed that is shown
+constexpr double kForgetting = 0.9;  // same as for the displayed speed
 
 void follow(double& sum, double value) { sum = kForgetting * sum + value; }
 
@@ -17,7 +17,7 @@ void Limiter::add(const train::StepReport& report) {
   const double waits = report.waits.tickets + report.waits.team + report.waits.queue;
   const double at_work = threads * report.seconds - waits;
   follow(waits_, (waits + std::max(0.0, at_work - report.cpu_seconds.value_or(at_work))) / threads);
-  // The feeder may also wait while the workers still have something to do: that costs nothing.
+  // The feeder may also wait while the workers still have work, which costs nothing.
   follow(data_, std::min(report.data_wait, report.waits.queue / threads));
   follow(tokens_, static_cast<double>(report.tokens));
 }

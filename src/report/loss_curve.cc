@@ -20,8 +20,8 @@ struct Scale {
   double low = 0, high = 1;
 };
 
-// From the least loss to that of the bulk of the points, the first, and whatever is not three times as far away. With
-// ten points or fewer the largest is among the bulk.
+// From the lowest loss up to the bulk of the points, the first point, and all points less than three times as far away.
+// With ten points or fewer, the bulk includes the highest.
 Scale scale_of(std::vector<double> losses) {
   const double first = losses.front();
   std::sort(losses.begin(), losses.end());
@@ -32,7 +32,7 @@ Scale scale_of(std::vector<double> losses) {
   return {low - margin, high + margin};
 }
 
-// As many digits as there is room for.
+// Uses as many digits as fit.
 std::string label(double loss) {
   for (int digits = 4; digits > 1; --digits) {
     std::string text = fmt::format("{:.{}g}", loss, digits);
@@ -93,9 +93,9 @@ class Canvas {
   }
 
  private:
-  // Without blanks at the end, and with colors.
+  // Removes trailing blanks and adds colors.
   std::string line(const std::string& marks) const {
-    const size_t length = marks.find_last_not_of(' ') + 1;  // of npos: 0
+    const size_t length = marks.find_last_not_of(' ') + 1;  // 0 for npos
     if (!color_) return marks.substr(0, length);
     std::string text;
     for (size_t i = 0; i < length; ++i) {
@@ -121,7 +121,7 @@ class Canvas {
   std::string axis_;
 };
 
-// What a column has of the training.
+// The training losses in a column.
 struct Column {
   double min = std::numeric_limits<double>::infinity(), largest = -min, sum = 0;
   double spike = -std::numeric_limits<double>::infinity();  // the highest above the scale
@@ -167,7 +167,7 @@ void draw_validation(Canvas& canvas, const std::vector<LossPoint>& points) {
 std::string legend(const std::vector<LossPoint>& all, bool trained, bool validated, const Canvas& canvas) {
   std::string text;
   const auto add = [&](std::string_view part) { text += (text.empty() ? "" : "   ") + std::string(part); };
-  if (trained) add("* training (. least to largest)");
+  if (trained) add("* training (. min to max)");
   if (validated) add("o validation");
   const auto odd = [](const LossPoint& point) { return !usable(point.loss); };
   const auto bad = std::count_if(all.begin(), all.end(), odd);
@@ -193,7 +193,7 @@ std::string draw_losses(const std::vector<LossPoint>& training, const std::vecto
   for (const LossPoint& point : all) {
     if (usable(point.loss)) losses.push_back(point.loss);
   }
-  if (losses.empty()) return all.empty() ? "no loss was logged\n" : "no loss that was logged is finite\n";
+  if (losses.empty()) return all.empty() ? "no loss was logged\n" : "no finite loss was logged\n";
   const auto by_step = [](const LossPoint& a, const LossPoint& b) { return a.step < b.step; };
   const auto [first, last] = std::minmax_element(all.begin(), all.end(), by_step);
   Canvas canvas(options, first->step, last->step, scale_of(losses));

@@ -20,7 +20,7 @@ namespace quern::report {
 namespace {
 
 // The best wall time of body(thread) on all threads at once. The barrier takes the time when the last thread arrives,
-// so a round lasts from everybody's start to everybody's end, however many threads share a core.
+// so a round lasts from the common start until all threads are done, however many threads share a core.
 double best_round(size_t threads, size_t rounds, const std::function<void(size_t)>& body) {
   double best = std::numeric_limits<double>::infinity();
   double last = 0;
@@ -39,7 +39,7 @@ double best_round(size_t threads, size_t rounds, const std::function<void(size_t
   return best;
 }
 
-// Of the calling thread: only the time that it had a core.
+// CPU time of the calling thread.
 double thread_seconds() {
   timespec time = {};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -56,21 +56,20 @@ Piece timed_piece(size_t count) {
   return {operations, std::max(thread_seconds() - start, 1e-9)};
 }
 
-// Where nine tenths of them are not higher: a few pieces at the start may have had the units of a core that two threads
-// share for themselves, and many may have been disturbed.
+// The 90th percentile: at the start, a few pieces may have had a core shared by two threads to themselves, and many
+// pieces may have been disturbed.
 double ninth_tenth(std::vector<double> rates) {
   const auto ninth = rates.begin() + static_cast<ptrdiff_t>(rates.size() * 9 / 10);
   std::nth_element(rates.begin(), ninth, rates.end());
   return *ninth;
 }
 
-// By the time that the threads had their cores: other programs take cores away, and where two or three of them run,
-// there is hardly a millisecond in which all threads work side by side, so that wall time shows half of the peak. A
-// thread that is ready works on until all are, so that none has a shared core for itself. Threads beyond the number of
-// cores add nothing.
+// Based on CPU time: other programs take cores away, and with two or three of them running, there is hardly a
+// millisecond in which all threads run at once, so wall time would show half of the peak. A thread that is done keeps
+// working until all are, so that none has a shared core to itself. Threads beyond the number of cores add nothing.
 double fma_peak_gflops(size_t threads, size_t pieces) {
   size_t count = 200;
-  while (timed_piece(count).seconds < 0.25e-3) count *= 2;  // long beside the 0.3 us that the clock takes
+  while (timed_piece(count).seconds < 0.25e-3) count *= 2;  // long compared with the 0.3 us that the clock takes
 
   std::vector<std::vector<double>> rates(threads, std::vector<double>(pieces));
   std::barrier together(static_cast<ptrdiff_t>(threads));
@@ -81,7 +80,7 @@ double fma_peak_gflops(size_t threads, size_t pieces) {
       const Piece piece = timed_piece(count);
       rate = piece.operations / piece.seconds;
     }
-    // Relaxed: a hint when to end. What was measured is handed over by the join in run_on_threads().
+    // Relaxed: only a hint when to stop. The join in run_on_threads() publishes the measurements.
     working.fetch_sub(1, std::memory_order_relaxed);
     while (working.load(std::memory_order_relaxed) > 0) kernels::multiply_adds(count);
   });
@@ -91,8 +90,8 @@ double fma_peak_gflops(size_t threads, size_t pieces) {
   return sum * static_cast<double>(cores) / static_cast<double>(threads) * 1e-9;
 }
 
-// Twice the last cache: a walk round and round over more than it holds finds next to nothing of itself there. Not above
-// 512 MiB, whose pages take 0.5 s to get from some virtual machines, nor above an eighth of the memory.
+// Twice the size of the last-level cache: cyclic passes over more than it holds hit almost nothing in it. Limited to
+// 512 MiB, whose pages take 0.5 s to allocate on some virtual machines, and to an eighth of the memory.
 size_t floats_to_stream(const CpuInfo& cpu, bool quick) {
   const size_t max = std::max(size_t{32} << 20, std::min(size_t{512} << 20, cpu.memory_bytes / 8));
   const size_t wanted = std::max(2 * std::max(cpu.l3_bytes, cpu.l2_bytes), size_t{128} << 20);
@@ -103,10 +102,11 @@ struct Bandwidth {
   double read_gbs, copy_gbs;
 };
 
-// Reads go over the whole array, copies from one half to the other; each thread has its own slice and touched it first.
+// Reads cover the whole array, copies go from one half to the other. Each thread has its own slice, which it touched
+// first.
 Bandwidth measure_bandwidth(const CpuInfo& cpu, size_t threads, bool quick) {
   const size_t half = floats_to_stream(cpu, quick) / 2 / threads / 64 * 64;  // of a slice
-  AlignedBuffer<float> array(2 * half * threads);  // on huge pages: address translation is not what is measured
+  AlignedBuffer<float> array(2 * half * threads);  // on huge pages, to exclude the cost of address translation
   const auto slice = [&](size_t thread) { return array.data() + 2 * half * thread; };
   run_on_threads(threads, [&](size_t thread) { std::memset(slice(thread), 0, 2 * half * sizeof(float)); });
 

@@ -1,4 +1,4 @@
-// The limits of this machine, measured: what a figure is compared with.
+// Measures the limits of this machine, for comparison.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@ struct Machine {
   double fma_peak_gflops = 0;      // all threads
   double fma_peak_one_gflops = 0;  // one thread
   double read_gbs = 0;             // all threads, from memory
-  double copy_gbs = 0;             // the same; bytes read and bytes written both count
+  double copy_gbs = 0;             // likewise; counts bytes read and bytes written
   size_t threads = 1;
   std::string target, cpu;
-  bool fma = true;  // false: the target multiplies and adds, and both count
+  bool fma = true;  // false: the target uses separate multiplies and adds, and both count
 };
 
-// Measures the limits with `threads` threads and the target in use: about a second. `quick` takes a tenth of the time
-// and of the memory, and its bandwidths may be those of a cache.
+// Measures the limits with `threads` threads and the current target in about a second. `quick` uses a tenth of the time
+// and of the memory, so its bandwidths may be those of a cache.
 Machine measure_machine(size_t threads, bool quick = false);
 
-// Its FMA peak alone, in some milliseconds and without memory.
+// Measures only the FMA peak, in a few milliseconds and without allocating memory.
 double quick_fma_peak_gflops(size_t threads);
 
 }  // namespace quern::report

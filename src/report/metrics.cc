@@ -24,26 +24,26 @@ using Json = nlohmann::ordered_json;
 
 struct SavedLines {
   std::string lines;
-  double elapsed = 0;           // as the last of them says
+  double elapsed = 0;           // as in the last of them
   uint64_t unknown = 0;         // lines that Metrics did not write
   uint64_t first_unknown = 0;   // number of the first of them, counted from 1
-  std::string unknown_excerpt;  // how it begins
+  std::string unknown_excerpt;  // its beginning
 };
 
 bool has_all(const nlohmann::json& entry, std::initializer_list<const char*> names) {
   return std::all_of(names.begin(), names.end(), [&](const char* name) { return entry.contains(name); });
 }
 
-// Whether a line is of a kind that Metrics writes, so that dropping it loses nothing but what the run does again.
+// Whether Metrics writes this kind of line, so that dropping it only loses data that the run will repeat.
 bool is_known(const nlohmann::json& entry) {
   if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_unsigned()) return false;
   return has_all(entry, {"loss", "rate", "gradient_norm", "tokens_per_s"}) || entry.contains("validation_loss") ||
          entry.contains("health") || entry.contains("incident") || entry.contains("warning");
 }
 
-// Whether a line is about an incident that comes after the first `incidents`. The step of such a line does not tell: it
-// is the one that the run went back to, and a run that was killed before its next checkpoint starts there once more,
-// meets the incident once more and goes back once more. Lines of older versions have no number and stay.
+// Whether a line is about an incident after the first `incidents`. Its step does not tell: it is the step that the run
+// rolled back to, and a run killed before its next checkpoint restarts there, hits the incident again and rolls back
+// again. Lines of older versions have no number and are retained.
 bool comes_again(const nlohmann::json& entry, uint64_t incidents) {
   const auto incident = entry.find("incident");
   if (incident == entry.end() || !incident->is_object()) return false;
@@ -51,12 +51,12 @@ bool comes_again(const nlohmann::json& entry, uint64_t incidents) {
   return number != incident->end() && number->is_number_unsigned() && number->get<uint64_t>() > incidents;
 }
 
-// The lines of steps before `first` and of the first `incidents`. A last line without a line break is what a kill
-// leaves and is dropped.
+// The lines of steps before `first` and of the first `incidents`. Drops a last line without a line break, which a
+// killed process leaves.
 SavedLines lines_before(const std::filesystem::path& path, uint64_t first, uint64_t incidents) {
   SavedLines saved;
   if (!std::filesystem::exists(path)) return saved;
-  std::istringstream file(read_file(path, std::numeric_limits<size_t>::max()));  // refuses a pipe, which would block
+  std::istringstream file(read_file(path, std::numeric_limits<size_t>::max()));  // rejects a pipe, which would block
   uint64_t number = 0;
   for (std::string line; std::getline(file, line);) {
     const bool cut_short = file.eof();
@@ -79,7 +79,7 @@ Json to_json(const train::MemoryUse& memory) {
   return object;
 }
 
-// The shortest text that reads back the same; null when it is not finite, as JSON has no such number.
+// The shortest text that parses to the same value; null if it is not finite, which JSON cannot represent.
 std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : "null"; }
 
 }  // namespace
@@ -133,9 +133,9 @@ void Metrics::write_step(const train::StepReport& report) {
   unlogged_.reset();
 }
 
-// Some hundred numbers: made by a JSON library they cost a step of the preset tiny about 1 %.
+// Hundreds of numbers: formatting them with a JSON library would cost about 1 % of a step of preset tiny.
 void Metrics::on_health(const train::HealthReport& report) {
-  step_ = report.step;  // warnings about it follow before on_step()
+  step_ = report.step;  // warnings about it are reported before on_step()
   std::string line = fmt::format("{{\"step\":{},\"health\":{{", report.step);
   for (const train::TensorHealth& tensor : report.tensors) {
     line += fmt::format("{}\"{}\":{{\"norm\":{},\"mean\":{},\"largest\":{},\"zeros\":{},\"update_ratio\":{}}}",
@@ -145,7 +145,7 @@ void Metrics::on_health(const train::HealthReport& report) {
   write_line(line + "}}");
 }
 
-// Under the step that the run goes on after, so that the line stays when that step is the last one kept.
+// Logged under the step after which the run continues, so that the line is retained if that step is the last one saved.
 void Metrics::on_incident(const train::IncidentReport& report) {
   if (report.action == train::Policy::kRollback) open_before(report.goes_on_after + 1, report.number - 1);
   const Json entry = {{"step", report.goes_on_after},
@@ -162,7 +162,7 @@ void Metrics::on_validation(uint64_t step, double loss) {
   write_line(json_text(Json({{"step", step}, {"validation_loss", loss}})));
 }
 
-// So that where the run was stopped, and how long it took until then, is known.
+// Records where the run stopped and how long it took.
 void Metrics::on_end(const train::RunEnd&) {
   if (unlogged_) write_step(*unlogged_);
 }
@@ -174,7 +174,7 @@ void Metrics::on_warning(const std::string& text) {
 
 void Metrics::write_warning(const std::string& text) {
   const Json entry = {{"step", step_}, {"warning", text}};
-  write_line(json_text(entry));  // it may name a file in any encoding
+  write_line(json_text(entry));  // `text` may contain a file name in any encoding
 }
 
 void Metrics::write_line(const std::string& line) {

@@ -1,4 +1,4 @@
-// metrics.jsonl: a line of JSON per logged step, per validation and per warning. docs/formats.md names the fields.
+// metrics.jsonl: a line of JSON per logged step, validation and warning. docs/formats.md documents the fields.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace quern::report {
 
 // {"step":10,"loss":3.2,...} every `interval` steps, at skipped updates ("skipped":true) and at the last step;
 // {"step":100,"validation_loss":2.9}; {"step":100,"health":{"wte.weight":{...}}}; {"step":100,"warning":"..."};
-// {"step":100,"incident":{...}}. A resumed run drops the lines of steps that it does again, and of incidents that it
-// meets again, so that each is there once. A line that is none of these is damaged, or the file is not ours: a run that
-// starts at step 1 has nothing else to prove that the folder is its own and refuses the file with an Error; a later one
-// drops the line and says so in a warning. Error when the file cannot be written.
+// {"step":100,"incident":{...}}. A resumed run drops the lines of steps and incidents that it will repeat, so that each
+// appears once. Any other line is damaged, or the file belongs to something else. A run that starts at step 1 cannot
+// tell whether the directory is its own and rejects the file with an Error; a later one drops the line with a warning.
+// Error if the file cannot be written.
 class Metrics : public train::Observer {
  public:
   Metrics(std::filesystem::path file, uint64_t interval);
@@ -31,8 +31,8 @@ class Metrics : public train::Observer {
   void on_warning(const std::string& text) override;
 
  private:
-  // Drops the lines of steps from `first` on and of incidents after the first `incidents`, which are to come again.
-  // Returns the time that the others took.
+  // Opens the file without the lines of steps from `first` on and of incidents after the first `incidents`, which will
+  // be repeated. Returns the time of the remaining steps.
   double open_before(uint64_t first, uint64_t incidents);
   void write_step(const train::StepReport& report);
   void write_warning(const std::string& text);
@@ -41,11 +41,11 @@ class Metrics : public train::Observer {
   std::filesystem::path path_;
   uint64_t interval_;
   std::ofstream file_;
-  uint64_t step_ = 0;                          // the last that was done
+  uint64_t step_ = 0;                          // the last completed one
   uint64_t last_step_ = 0;                     // of the run
   double elapsed_ = 0;                         // seconds of all steps so far
-  std::optional<train::StepReport> unlogged_;  // the last step, when it has no line
-  std::vector<std::string> early_;             // warnings from before there was a file
+  std::optional<train::StepReport> unlogged_;  // the last step, if it has no line
+  std::vector<std::string> early_;             // warnings from before the file was opened
 };
 
 }  // namespace quern::report

@@ -1,4 +1,4 @@
-// Numbers for people, in bounded width: a damaged file can hold any, and -1e308 has 309 digits.
+// Human-readable numbers of bounded width: a damaged file can contain any, and -1e308 has 309 digits.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 namespace quern::report {
 
-// With `digits` after the point; from `large` on with four digits and an exponent.
+// Fixed notation with `digits` decimals, or four significant digits for magnitudes of `large` and above.
 inline std::string bounded(double value, int digits, double large) {
   return std::abs(value) < large ? fmt::format("{:.{}f}", value, digits) : fmt::format("{:.4g}", value);
 }

@@ -1,5 +1,5 @@
-// Lines for people who watch a run. Whether they can be written decides nothing: a reader that went away, a full disk
-// or a terminal that was closed must not end what runs for days.
+// Console output of a run. Write failures are not fatal: a reader that exited, a full disk or a closed terminal must
+// not end a run of several days.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@
 
 namespace quern::report {
 
-// Never throws for a failed write, which fmt::print() does, and never waits long for a reader; remembers the first
-// loss. One thread at a time. SIGPIPE must be ignored where the stream may be a pipe.
+// Unlike fmt::print(), never throws if a write fails. Never waits long for a reader. Remembers the first failure. Not
+// thread-safe. SIGPIPE must be ignored if the stream may be a pipe.
 class Output {
  public:
   explicit Output(std::FILE* file) : file_(file) {}
@@ -24,7 +24,7 @@ class Output {
   void write(std::string_view text) noexcept;
   void flush() noexcept;
 
-  // Why something was lost: an errno, 0 when nothing was.
+  // The errno of the first failure; 0 if there was none.
   int error() const noexcept { return error_; }
 
  private:
@@ -35,7 +35,7 @@ class Output {
 
   std::FILE* file_;
   int error_ = 0;
-  bool stalled_ = false;  // nobody took the last line
+  bool stalled_ = false;  // the reader did not accept the last line
 };
 
 }  // namespace quern::report

@@ -16,8 +16,8 @@ using train::RunConfig;
 
 std::string recompute_text(const Plan& plan, const RunConfig& config) {
   const size_t layers = config.model.layers;
-  if (plan.interval >= layers) return "activations of all layers kept";
-  return fmt::format("activations of {} of {} layers at a time, {} computed again", plan.interval, layers,
+  if (plan.interval >= layers) return "activations of all layers saved";
+  return fmt::format("activations of {} of {} layers at a time, {} recomputed", plan.interval, layers,
                      layers - plan.interval);
 }
 
@@ -44,11 +44,11 @@ std::string plan_table(const Plan& plan, const RunConfig& config) {
   const MemoryPlan& m = plan.memory;
   const std::string_view stored = precision_name(config.train.precision);
   std::string text = row("program and data", m.program, "") + row("weights", m.weights, "fp32");
-  text += row("packed weights", m.packed, m.packed == 0 ? "products pack them" : stored);
-  text += row("gradient", m.gradient, "fp32, one for all workers");
+  text += row("packed weights", m.packed, m.packed == 0 ? "packed by each product" : stored);
+  text += row("gradient", m.gradient, "fp32, shared by all workers");
   text += row("moments", m.moments, "fp32");
-  text += row("batches read ahead", m.batches, "");
-  const std::string each = m.workers == 1 ? "" : fmt::format(", each of {} workers", m.workers);
+  text += row("prefetched batches", m.batches, "");
+  const std::string each = m.workers == 1 ? "" : fmt::format(", for each of {} workers", m.workers);
   text += row("activations", m.worker.activations, fmt::format("{}{}", stored, each));
   text += row("working buffers", m.worker.working, m.workers == 1 ? "" : each.substr(2));
   text += row(

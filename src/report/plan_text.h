@@ -1,4 +1,4 @@
-// A plan for people.
+// Human-readable plans.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace quern::report {
 
-// What was chosen, and why where a limit forced it: one line without a line break.
+// The choices, with the reason if a limit forced them: one line without a line break.
 std::string plan_summary(const train::Plan& plan, const train::RunConfig& config);
 
-// The bytes by purpose, a line each, and their total.
+// Memory by purpose, one line each, and the total.
 std::string plan_table(const train::Plan& plan, const train::RunConfig& config);
 
 }  // namespace quern::report

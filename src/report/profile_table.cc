@@ -7,7 +7,7 @@
 namespace quern::report {
 namespace {
 
-// Three digits or so.
+// About three digits.
 std::string time(double seconds) {
   const auto digits = [](double value) { return value >= 100 ? 0 : value >= 10 ? 1 : 2; };
   if (seconds < 1e-3) return fmt::format("{:.{}f} us", seconds * 1e6, digits(seconds * 1e6));
@@ -28,7 +28,7 @@ std::string of_limit(const ProfileRow& row, const ProfileSummary& summary) {
 
 constexpr fmt::string_view kRow = "{:<28} {:>7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>13} {:>9}";
 
-// A line of the table, without blanks at its end.
+// A line of the table, without trailing blanks.
 template <typename... Columns>
 std::string row_of(const Columns&... columns) {
   std::string text = fmt::format(fmt::runtime(kRow), columns...);
@@ -66,13 +66,13 @@ std::string profile_table(const ProfileSummary& summary) {
                         summary.peak_gflops / workers, summary.copy_gbs / workers);
   }
   text += '\n';
-  text += row_of("operation", "share", "total", "average", "least", "most", "count", "rate", "of limit");
+  text += row_of("operation", "share", "total", "average", "min", "max", "count", "rate", "of limit");
   for (const ProfileRow& row : rows) text += line(row, fmt::format("{:.2f} %", 100 * row.total / whole), summary);
   const std::string all = fmt::format("{:.2f} %", 100 * covered(summary));
   text += row_of("sum", all, time(sum_of(rows)), "", "", "", "", "", "");
   const std::vector<ProfileRow> beside = summary.profile->rows(summary.workers, summary.profile->threads());
   if (beside.empty()) return text;
-  text += "\nthe thread that trains, meanwhile:\n";
+  text += "\ntraining thread, meanwhile:\n";
   for (const ProfileRow& row : beside) text += line(row, "", summary);
   return text;
 }

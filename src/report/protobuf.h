@@ -1,4 +1,4 @@
-// Protocol buffers on the wire, as much of them as TensorBoard's event files need.
+// Protocol buffer encoding, limited to what TensorBoard's event files need.
 #pragma once
 
 #include <bit>
@@ -9,8 +9,8 @@
 
 namespace quern::report {
 
-// A message that is built field by field. A field is a varint with its number and kind, then the value; numbers are
-// little endian; a message inside another is its bytes.
+// A message, built field by field. A field is a varint with its number and type, followed by the value. Numbers are
+// little-endian. A nested message is stored as its bytes.
 class ProtoMessage {
  public:
   ProtoMessage& whole(uint32_t field, uint64_t value) {

@@ -1,4 +1,4 @@
-// The files about a run's course that lie in its folder.
+// The log files in a run's directory.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace quern::report {
 
-// metrics.jsonl, and TensorBoard's files where the config asks for them.
+// Writes metrics.jsonl, and TensorBoard files if the config enables them.
 class RunFiles : public train::Observers {
  public:
   RunFiles(const std::filesystem::path& folder, const train::RunConfig& config)

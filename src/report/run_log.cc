@@ -29,7 +29,7 @@ constexpr NumberField kNumbers[] = {{"loss", &LoggedStep::loss},
                                     {"tokens_per_s", &LoggedStep::tokens_per_s},
                                     {"elapsed", &LoggedStep::elapsed}};
 
-// Reads one line after the other; each returns what is wrong with it, empty when nothing is.
+// Reads line by line. Returns for each line a description of the problem, or an empty string.
 class Reader {
  public:
   std::string read(const std::string& line) {
@@ -113,7 +113,7 @@ class Reader {
 
 RunLog read_run_log(const std::filesystem::path& file) {
   if (!std::filesystem::exists(file)) return {};
-  regular_file_status(Descriptor(file), file);  // tells a folder, and a file that may not be read
+  regular_file_status(Descriptor(file), file);  // Error for a directory, or a file without read permission
   std::ifstream stream(file);
   Reader reader;
   RunLog log;

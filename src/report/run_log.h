@@ -1,4 +1,4 @@
-// metrics.jsonl read again.
+// Reads metrics.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace quern::report {
 
-// All that is known of a step. A value that was not finite is NaN.
+// The logged values of a step. A value that was not finite is NaN.
 struct LoggedStep {
   uint64_t step = 0;
   std::optional<double> loss, validation_loss, rate, gradient_norm, tokens_per_s, elapsed;
@@ -25,25 +25,25 @@ struct LoggedWarning {
 };
 
 struct LoggedIncident {
-  uint64_t step = 0;           // that went wrong
+  uint64_t step = 0;           // the failed step
   std::string text;            // what happened
   std::string action;          // stop, skip or rollback
-  uint64_t goes_on_after = 0;  // the step that was the last one done then
-  std::string folder;          // in incidents/; empty when it could not be saved
+  uint64_t goes_on_after = 0;  // the last completed step after the response
+  std::string folder;          // in incidents/; empty if it could not be saved
 };
 
 struct RunLog {
-  std::vector<LoggedStep> steps;  // ascending, each once
+  std::vector<LoggedStep> steps;  // ascending, without duplicates
   std::vector<LoggedWarning> warnings;
   std::vector<LoggedIncident> incidents;
-  std::vector<std::string> damaged;  // "metrics.jsonl:17: expected ..., found ...": lines that were left out
+  std::vector<std::string> damaged;  // skipped lines: "metrics.jsonl:17: expected ..., found ..."
 };
 
-// Where a step was logged several times, the later line wins, field by field. Fields that are not known are passed
-// over. Empty when there is no such file; Error when it cannot be read.
+// If a step was logged several times, the last line wins, field by field. Unknown fields are ignored. Empty if the file
+// does not exist; Error if it cannot be read.
 RunLog read_run_log(const std::filesystem::path& file);
 
-// A header and a line per step; what was not logged is empty.
+// A header and a line per step; values that were not logged are empty.
 std::string to_csv(const RunLog& log);
 
 }  // namespace quern::report

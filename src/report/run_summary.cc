@@ -55,7 +55,7 @@ std::string model_text(const train::RunConfig& config, std::optional<uint64_t> p
 }
 
 std::string time_text(const RunSummary& summary) {
-  if (!summary.speed) return "not known";
+  if (!summary.speed) return "unknown";
   const Speed& speed = *summary.speed;
   return fmt::format("{} of steps; {} tokens/s ({} to {})", duration(summary.seconds), speed_text(speed.median),
                      speed_text(speed.slowest), speed_text(speed.fastest));
@@ -69,9 +69,9 @@ std::string validation_text(const RunSummary& summary) {
   return text + fmt::format(", best {} at step {}", loss_text(best.loss), best.step);
 }
 
-// What the process occupies beside what the run has allocated is the program and its data.
+// Memory of the process that the run has not allocated belongs to the program and its data.
 std::string memory_text(const train::MemoryUse& m) {
-  std::string text = row("memory", fmt::format("{} at most, {} planned; {} at the last sample", rounded_bytes(m.peak),
+  std::string text = row("memory", fmt::format("peak {}, planned {}; {} at the last sample", rounded_bytes(m.peak),
                                                rounded_bytes(m.planned), rounded_bytes(m.resident)));
   const auto add = [&](std::string_view name, uint64_t bytes) {
     if (bytes > 0) text += fmt::format("  {:<22}{:>10}\n", name, rounded_bytes(bytes));
@@ -79,14 +79,14 @@ std::string memory_text(const train::MemoryUse& m) {
   add("weights", m.weights);
   add("gradient", m.gradient);
   add("moments", m.moments);
-  add("batches read ahead", m.batches);
-  add("arena of activations", m.arena);
+  add("prefetched batches", m.batches);
+  add("activation arena", m.arena);
   add("pool", m.pool);
   add("program and data", m.resident > m.allocated() ? m.resident - m.allocated() : 0);
   return text;
 }
 
-// The name beside the first line, "none" when there is none.
+// The lines with the name in front of the first; "none" if there are none.
 std::string rows(std::string_view name, const std::vector<std::string>& lines) {
   if (lines.empty()) return row(name, "none");
   std::string text;
@@ -131,7 +131,7 @@ RunSummary summarise(const train::RunConfig& config, const RunLog& log) {
   for (const LoggedWarning& warning : log.warnings) {
     summary.warnings.push_back(fmt::format("step {}: {}", warning.step, warning.text));
   }
-  for (const std::string& line : log.damaged) summary.warnings.push_back(line + "; the line was left out");
+  for (const std::string& line : log.damaged) summary.warnings.push_back(line + "; the line was skipped");
   return summary;
 }
 
@@ -142,7 +142,7 @@ std::string to_text(const RunSummary& summary, const train::RunConfig& config, s
   text += row("loss", summary.loss ? fmt::format("{} at step {}", loss_text(summary.loss->loss), summary.loss->step)
                                    : "nothing logged yet");
   text += row("validation", validation_text(summary));
-  text += summary.memory ? memory_text(*summary.memory) : row("memory", "not known");
+  text += summary.memory ? memory_text(*summary.memory) : row("memory", "unknown");
   if (!summary.incidents.empty()) text += incidents_text(summary);
   return text + warnings_text(summary);
 }

@@ -1,4 +1,4 @@
-// A run in a few numbers, from its config and its metrics.jsonl.
+// Summary of a run, from its config and its metrics.jsonl.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ struct Speed {
 };
 
 struct RunSummary {
-  uint64_t step = 0, steps = 0;  // the last that was logged; all that are to be
-  uint64_t tokens = 0;           // until then
-  double seconds = 0;            // of its steps; 0 when not known
+  uint64_t step = 0, steps = 0;  // the last logged step; the total of the config
+  uint64_t tokens = 0;           // up to that step
+  double seconds = 0;            // of its steps; 0 if unknown
   std::optional<Speed> speed;
   std::optional<StepLoss> loss, validation, best_validation;  // last and best; the best is finite
   std::optional<train::MemoryUse> memory;                     // the last sample, with the peak of all of them
@@ -34,7 +34,7 @@ struct RunSummary {
 
 RunSummary summarise(const train::RunConfig& config, const RunLog& log);
 
-// A table. `parameters` of the model where they are known.
+// The summary as a table. `parameters` is the parameter count of the model, if known.
 std::string to_text(const RunSummary& summary, const train::RunConfig& config, std::optional<uint64_t> parameters);
 
 }  // namespace quern::report

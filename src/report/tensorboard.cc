@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Field numbers of event.proto, summary.proto and histogram.proto in TensorBoard's source.
+// Field numbers from event.proto, summary.proto and histogram.proto in TensorBoard's source.
 enum EventField : uint32_t { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSessionLog = 7 };
 enum SummaryField : uint32_t { kValue = 1 };
 enum ValueField : uint32_t { kTag = 1, kSimpleValue = 2, kHisto = 5 };
@@ -57,7 +57,7 @@ ProtoMessage to_message(const Histogram& h) {
   return message;
 }
 
-// A checksum of bytes that hold checksums is weak, so TFRecord stores it turned and moved.
+// A CRC of data that contains CRCs is weak, so TFRecord stores it rotated and offset by a constant.
 uint32_t masked_crc(std::string_view bytes) {
   const uint32_t crc = crc32c(bytes);
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
@@ -69,8 +69,8 @@ std::string little_endian(uint64_t value, int size) {
   return bytes;
 }
 
-// TensorBoard reads files in the order of their names, which start with a time in seconds. Later than all that are
-// there, although two processes may start within a second and clocks are set back.
+// TensorBoard reads files in the order of their names, which start with a time in seconds. Returns a time later than
+// those of all existing files, since two processes may start within a second and clocks can be set back.
 uint64_t time_for_name(const fs::path& folder) {
   auto time = static_cast<uint64_t>(wall_time());
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -78,7 +78,8 @@ uint64_t time_for_name(const fs::path& folder) {
     if (!name.starts_with(kPrefix)) continue;
     uint64_t found = 0;
     std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), found);
-    if (found < UINT32_MAX) time = std::max(time, found + 1);  // larger ones have more digits, and are not ours
+    if (found < UINT32_MAX)
+      time = std::max(time, found + 1);  // larger ones have more digits; Quern does not write them
   }
   return time;
 }
@@ -114,7 +115,7 @@ void TensorBoard::write_step(const train::StepReport& report) {
   unlogged_.reset();
 }
 
-// As metrics.jsonl: the last step of a process that was asked to stop.
+// As in metrics.jsonl, writes the last step of a process that was asked to stop.
 void TensorBoard::on_end(const train::RunEnd&) {
   if (unlogged_) write_step(*unlogged_);
 }
@@ -155,7 +156,7 @@ void TensorBoard::on_weights(uint64_t step, std::span<const train::NamedValues> 
 void TensorBoard::open() {
   std::error_code code;
   fs::create_directories(folder_, code);
-  if (code) throw Error("[tensorboard] {}: cannot be made: {}", folder_.string(), code.message());
+  if (code) throw Error("[tensorboard] {}: cannot be created: {}", folder_.string(), code.message());
   path_ = folder_ / fmt::format("{}{:010}.{}.{}", kPrefix, time_for_name(folder_), host_name(), getpid());
   file_.open(path_, std::ios::binary | std::ios::app);
   if (!file_) throw Error("[tensorboard] {}: cannot be written", path_.string());
@@ -164,7 +165,7 @@ void TensorBoard::open() {
   write_start(first_step_);
 }
 
-// On it TensorBoard forgets what it has of that step and later ones.
+// This record makes TensorBoard discard its data for that step and later ones.
 void TensorBoard::write_start(uint64_t first_step) {
   ProtoMessage start = event();
   start.whole(kStep, first_step).message(kSessionLog, ProtoMessage().whole(kStatus, kStatusStart));

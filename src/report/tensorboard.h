@@ -1,4 +1,4 @@
-// TensorBoard's event files: the curves of a run, and histograms of its weights.
+// TensorBoard event files: the curves of a run and histograms of its weights.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace quern::report {
 
-// Writes into `folder`, every `interval` steps, at skipped updates and at the last step of the run and of a process
-// that ends before: loss/train, loss/validation, optimizer/rate, optimizer/gradient_norm, speed/tokens_per_s and
-// memory/* in MiB; gradient_norm/* and update_ratio/* of what on_health() brings and histograms of what on_weights()
-// does. A process has a file of its own, made with its first record, that sorts after those of earlier ones. It starts
-// by telling TensorBoard to forget what an interrupted process wrote of the steps that come again, and tells it once
-// more at a rollback. A record is written whole and at once: a kill leaves at most a last one cut short, which
-// TensorBoard passes over. Error when a file cannot be written.
+// Writes to `folder` every `interval` steps, at skipped updates, at the last step of the run, and at the last step of a
+// process that ends earlier: loss/train, loss/validation, optimizer/rate, optimizer/gradient_norm, speed/tokens_per_s
+// and memory/* in MiB. Also writes gradient_norm/* and update_ratio/* from on_health(), and histograms from
+// on_weights(). Each process creates its own file with its first record; the name sorts after those of earlier
+// processes. The file first tells TensorBoard to discard what an interrupted process wrote about steps that will be
+// repeated, and does so again at a rollback. Each record is written in a single write: a killed process leaves at most
+// one truncated record at the end, which TensorBoard ignores. Error if a file cannot be written.
 class TensorBoard : public train::Observer {
  public:
   TensorBoard(std::filesystem::path folder, uint64_t interval);
@@ -42,7 +42,7 @@ class TensorBoard : public train::Observer {
   uint64_t interval_;
   uint64_t first_step_ = 1, last_step_ = 0;
   std::ofstream file_;
-  std::optional<train::StepReport> unlogged_;  // the last step, when it has no record
+  std::optional<train::StepReport> unlogged_;  // the last step, if it has no record
 };
 
 }  // namespace quern::report

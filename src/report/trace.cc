@@ -21,8 +21,8 @@ std::string quoted(std::string_view text) { return json_text(nlohmann::json(text
 
 bool has_step(const ProfileEvent& event) { return event.step != ProfilePlace::kNone; }
 
-// The first step that is whole. Calls are kept by their end and steps follow one another, so what a thread has
-// forgotten something of is the first step that it remembers, or an earlier one.
+// The first complete step. Calls are stored in the order in which they end, and steps do not overlap, so a thread can
+// have lost calls only of the first step that it still has, or of earlier ones.
 uint32_t first_whole_step(const Profile& profile, const Lanes& lanes) {
   uint32_t first = 0;
   for (size_t i = 0; i < lanes.size(); ++i) {
@@ -34,7 +34,8 @@ uint32_t first_whole_step(const Profile& profile, const Lanes& lanes) {
   return first;
 }
 
-// When the first of these steps began, so that waits, which belong to no step, are cut there too; INT64_MAX for none.
+// The start of the first of these steps, so that waits, which belong to no step, are cut there too; INT64_MAX if there
+// is none.
 int64_t begin_of(const Lanes& lanes, uint32_t first_step) {
   int64_t begin = INT64_MAX;
   for (const auto& lane : lanes) {
@@ -114,7 +115,7 @@ TraceInfo write_trace(const Profile& profile, size_t workers, const std::filesys
 
 void check_trace_path(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path)) {
-    throw Error("[trace] {}: expected a file that can be written, found a folder", path.string());
+    throw Error("[trace] {}: expected a writable file, found a folder", path.string());
   }
   const AtomicFile attempt(path);
 }

@@ -17,7 +17,7 @@ std::optional<double> Utilisation::share(double gflops) {
     peak_gflops_ = std::max(peak_gflops_, measure_());
   }
   const bool is_known = gflops <= kReachable * peak_gflops_;
-  peak_gflops_ = std::max(peak_gflops_, gflops);  // whatever was measured, the machine can do that much
+  peak_gflops_ = std::max(peak_gflops_, gflops);  // the machine can evidently do that much
   return is_known ? std::optional(gflops / peak_gflops_) : std::nullopt;
 }
 

@@ -70,7 +70,7 @@ class Run(program.ProgramTest):
                 printed = self.resume("copy")
                 self.assertIn("warning: skipped", printed)
                 self.assertIn(str(copy / "checkpoints/step-00000009" / name), printed)
-                self.assertIn("goes on with step 7", printed)
+                self.assertIn("resuming at step 7", printed)
                 self.assertEqual(self.hash("copy"), self.expected)
                 shutil.rmtree(copy)
             self.assertEqual((self.newest / name).read_bytes(), whole)

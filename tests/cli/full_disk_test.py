@@ -42,7 +42,7 @@ class FullDisk(program.ProgramTest):
         self.assertGreaterEqual(len(before), 2 * 4)
         self.assertGreaterEqual(self.info("disk/run")["step"], 4)
         self.remount("size=64m")
-        self.assertIn("goes on with step", self.resume("disk/run"))
+        self.assertIn("resuming at step", self.resume("disk/run"))
         self.assertEqual(self.hash("disk/run"), self.hash("whole"))
         after = program.contents(self.folder / "disk/run/checkpoints")
         self.assertEqual({path: after[path] for path in before}, before)

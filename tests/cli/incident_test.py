@@ -32,7 +32,7 @@ class IncidentTest(ProgramTest):
         incident = pathlib.Path(run) / "incidents" / "step-00000202"
         failed = self.fails("train", self.text, *SETTINGS, "--run", run,
                             says=["step 202: the loss is", "deviations", "sequence 4 of 4", str(incident)])
-        self.assertIn(f"saved; look at it with `quern rerun-step {incident}`", failed.stdout)
+        self.assertIn(f"saved; to diagnose it, run `quern rerun-step {incident}`", failed.stdout)
         self.assertEqual(self.info("run")["step"], 201)
         self.assertEqual([line["incident"]["step"] for line in self.metrics("run") if "incident" in line], [202])
         for threads in (1, 4):

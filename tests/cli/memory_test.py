@@ -23,7 +23,7 @@ class Plan(program.ProgramTest):
 
     def taken(self, output):
         """Peak and plan, from the last line but one."""
-        peak, planned = re.search(r"memory: (.*) at most, (.*) planned", output).groups()
+        peak, planned = re.search(r"memory: peak (.*), planned (.*)", output).groups()
         return amount(peak), amount(planned)
 
     def test_is_kept_within_five_per_cent(self):

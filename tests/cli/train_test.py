@@ -61,7 +61,7 @@ class Train(program.ProgramTest):
         self.train("whole", *settings, "--steps", "9")
         self.train("cut", *settings, "--steps", "4")
         self.set_in_config("cut", "steps", 9)
-        self.assertIn("goes on with step 5", self.resume("cut"))
+        self.assertIn("resuming at step 5", self.resume("cut"))
         self.assertEqual(self.hash("cut"), self.hash("whole"))
 
     def test_resume_works_from_another_folder(self):
@@ -159,7 +159,7 @@ class Use(program.ProgramTest):
         for threads in ("1", "2", "4", "8"):
             run = f"stream-{threads}"
             printed = self.train(run, book, "--steps", "5", "--set", "data.sampling=stream", "--threads", threads)
-            self.assertRegex(printed, r"(?m)^\d+ parameters; about \d+ tokens to learn from, \d+ held out")
+            self.assertRegex(printed, r"(?m)^\d+ parameters; about \d+ training tokens, \d+ held out")
             hashes.add(self.hash(run))
         self.assertEqual(len(hashes), 1)
         self.assertGreater(json.loads(self.works("eval", "--run", self.path("stream-1"), "--json"))["tokens"], 3000)
@@ -197,7 +197,7 @@ class Output(program.ProgramTest):
         self.assertEqual(writings[-1], "400")
         self.assertEqual(printed.count("\nstep "), 0, "every step line is written over the one before")
         self.assertIn("validation", printed)
-        self.assertRegex(printed, r"left\r?\nmemory: [^\n]* planned\r?\ndone: 400 steps")
+        self.assertRegex(printed, r"left\r?\nmemory: peak [^\n]*, planned [^\n]*\ndone: 400 steps")
 
     def on_terminal(self, *arguments):
         ours, theirs = pty.openpty()
@@ -241,7 +241,7 @@ class Interrupt(program.ProgramTest):
             self.assertTrue(stopped, printed[-300:])
             self.assertEqual(self.info(name)["step"], int(stopped[1]))
             self.assertEqual(stopped[2], self.path(name))
-            self.assertIn(f"goes on with step {int(stopped[1]) + 1}", self.resume(name))
+            self.assertIn(f"resuming at step {int(stopped[1]) + 1}", self.resume(name))
             self.assertEqual(self.hash(name), self.hash("whole"))
 
     def test_a_second_control_c_stops_at_once(self):

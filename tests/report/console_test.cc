@@ -67,7 +67,7 @@ TEST_F(ConsoleTest, ShowsHowFarThePreparationIsOnATerminalOnly) {
   console.on_preparing("learning a vocabulary", 0, 1);
   EXPECT_EQ(printed(), "\r\033[Kreading the text: 25 %\r\033[Klearning a vocabulary");
   console.on_start(run_of(100));
-  EXPECT_TRUE(printed().starts_with("\r\033[K1234 parameters; 5678 tokens to learn from"));
+  EXPECT_TRUE(printed().starts_with("\r\033[K1234 parameters; 5678 training tokens"));
 }
 
 TEST_F(ConsoleTest, AnEstimateIsCalledOne) {
@@ -75,18 +75,18 @@ TEST_F(ConsoleTest, AnEstimateIsCalledOne) {
   train::RunStart start = run_of(100);
   start.estimated = true;
   console.on_start(start);
-  EXPECT_TRUE(has(printed(), "; about 5678 tokens to learn from, 90 held out"));
+  EXPECT_TRUE(has(printed(), "; about 5678 training tokens, 90 held out"));
 }
 
 TEST_F(ConsoleTest, SaysWhatIsTrained) {
   Console console(options(false));
   console.on_start(run_of(100));
-  EXPECT_EQ(printed(), "1234 parameters; 5678 tokens to learn from, 90 held out, vocabulary 53\n");
+  EXPECT_EQ(printed(), "1234 parameters; 5678 training tokens, 90 held out, vocabulary 53\n");
   train::RunStart resumed = run_of(100, 41);
   resumed.floor = 0.0825;
   console.on_start(resumed);
   const std::string text = printed();
-  EXPECT_TRUE(has(text, "goes on with step 41\n")) << text;
+  EXPECT_TRUE(has(text, "resuming at step 41\n")) << text;
   // The entropy bounds the average over unseen text, not the loss of every text: 0.061 was once reached on few stories.
   EXPECT_TRUE(has(text, "best achievable loss: 0.08")) << text;
   EXPECT_TRUE(has(text, "on average over unseen text")) << text;

@@ -39,14 +39,14 @@ TEST(LossCurve, FewPointsStandWhereTheyBelong) {
             "       1 |                             *\n"
             "         +------------------------------\n"
             "          step 1                       4\n"
-            "          * training (. least to largest)   o validation\n");
+            "          * training (. min to max)   o validation\n");
 }
 
 TEST(LossCurve, OnePointAndNone) {
   EXPECT_EQ(count(plot_of(draw_losses({{7, 2}}, {}, {})), '*'), 1u);
   EXPECT_EQ(count(plot_of(draw_losses({}, {LossPoint{7, 0.0}}, {})), 'o'), 1u);
   EXPECT_EQ(draw_losses({}, {}, {}), "no loss was logged\n");
-  EXPECT_EQ(draw_losses({{1, NAN}}, {{2, INFINITY}}, {}), "no loss that was logged is finite\n");
+  EXPECT_EQ(draw_losses({{1, NAN}}, {{2, INFINITY}}, {}), "no finite loss was logged\n");
 }
 
 TEST(LossCurve, ManyPointsOfAColumnAreTheirMeanAndSpread) {

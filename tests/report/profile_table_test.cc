@@ -30,13 +30,13 @@ TEST(ProfileTable, HasSharesTimesRatesAndLimits) {
       "profile of 7 steps: 1.00 s x 2 workers\n"
       "limits of a worker: 75.0 GFLOPS (FMA peak), 10.0 GB/s (copy from and to memory)\n"
       "\n"
-      "operation                      share    total  average    least     most    count          rate  of limit\n"
+      "operation                      share    total  average      min      max    count          rate  of limit\n"
       "table product                75.00 %   1.50 s   750 ms   500 ms   1.00 s        2   60.0 GFLOPS      80 %\n"
       "table copy                   12.50 %   250 ms   250 ms   250 ms   250 ms        1      8.0 GB/s      80 %\n"
       "table wait                   12.00 %   240 ms   240 ms   240 ms   240 ms        1\n"
       "sum                          99.50 %   1.99 s\n"
       "\n"
-      "the thread that trains, meanwhile:\n"
+      "training thread, meanwhile:\n"
       "table save                            12.5 ms  12.5 ms  12.5 ms  12.5 ms        1\n");
 }
 
