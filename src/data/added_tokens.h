@@ -1,4 +1,4 @@
-// Tokens that are found in the text before anything else and never cut or merged, such as <|endoftext|>.
+// Tokens that are matched in the text first and never split or merged, such as <|endoftext|>.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@ namespace quern::data {
 struct AddedToken {
   std::string content;  // valid UTF-8, not empty
   int32_t id = 0;
-  bool special = true;  // Hugging Face leaves special tokens out of decoded text by default; we keep all
+  bool special = true;  // Hugging Face omits special tokens from decoded text by default; Quern includes them
 };
 
-// Immutable; any thread.
+// Immutable and thread-safe.
 class AddedTokens {
  public:
   // Contents must be distinct.
@@ -26,15 +26,15 @@ class AddedTokens {
   std::span<const AddedToken> list() const noexcept { return tokens_; }
 
   struct Found {
-    size_t at = 0;                      // text.size() when there is none
-    const AddedToken* token = nullptr;  // null when there is none
+    size_t at = 0;                      // text.size() if there is none
+    const AddedToken* token = nullptr;  // null if there is none
   };
 
-  // The first in `text`, and of those that start there the longest.
+  // The leftmost added token in `text`; the longest if several start there.
   Found find(std::string_view text) const noexcept;
 
  private:
-  std::vector<AddedToken> tokens_;  // by first byte, longer ones first
+  std::vector<AddedToken> tokens_;  // sorted by first byte, longer ones first
   struct Range {
     size_t begin = 0;
     size_t end = 0;

@@ -1,4 +1,4 @@
-// Batches one after the other, as a prefetcher reads them.
+// Batches, and the interfaces through which a prefetcher reads them in order.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace quern::data {
 
-// A place in a text that is tokenised while it is read: token `token` of piece `piece`. Pieces count on when the text
-// starts again. Other sources do not need it: their batches follow from the step.
+// A position in a text that is tokenised while it is read: token `token` of piece `piece`. Piece numbers continue to
+// increase when the text starts over. Other sources do not need it: their batches depend on the step only.
 struct StreamPosition {
   uint64_t piece = 0;
   uint64_t token = 0;
   bool operator==(const StreamPosition&) const = default;
 };
 
-// Some sequences of a step: what one micro-batch is made of.
+// Some sequences of a step: the data of one micro-batch.
 struct Batch {
   uint32_t step = 0;
-  uint32_t first = 0;      // of its sequences, counted within the step
-  uint32_t sequences = 0;  // at most as many as asked for at once
+  uint32_t first = 0;      // index of its first sequence within the step
+  uint32_t sequences = 0;  // at most PrefetchOptions::at_once
   std::vector<int32_t> inputs, targets;
-  StreamPosition after;  // where the next sequence starts
+  StreamPosition after;  // start of the next sequence
 };
 
 class BatchReader {
@@ -31,7 +31,8 @@ class BatchReader {
   BatchReader& operator=(const BatchReader&) = delete;
   virtual ~BatchReader() = default;
 
-  // Fills inputs, targets and `after` for the sequences that the batch names, which are those after the last call's.
+  // Fills inputs, targets and `after` for the sequences given by the other members. They must follow those of the
+  // previous call.
   virtual void read(Batch& batch) = 0;
 };
 
@@ -39,7 +40,7 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
-  // Goes on from where `position` is, `after` of the batch before. The source must outlive the reader.
+  // A reader that starts at `position`, the `after` of the previous batch. The source must outlive the reader.
   virtual std::unique_ptr<BatchReader> reader(const StreamPosition& position) const = 0;
 
  protected:

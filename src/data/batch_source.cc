@@ -12,12 +12,12 @@
 namespace quern::data {
 namespace {
 
-constexpr uint16_t kPositionLayer = 0;  // what the numbers of Purpose::kShuffle are for
+constexpr uint16_t kPositionLayer = 0;  // distinguishes uses of Purpose::kShuffle
 constexpr uint16_t kOrderLayer = 1;
 constexpr uint16_t kShiftLayer = 2;
 
-// 0 ... bound - 1 from 64 random bits. The high half of a product: no bound below 2^40 is off uniform by more than
-// 2^-24 of a probability.
+// 0 ... bound - 1 from 64 random bits, as the high half of a product. For bounds below 2^40, no probability deviates
+// from uniform by more than 2^-24 of its value.
 uint64_t below(uint64_t bound, const RandomStream& stream) {
   const PhiloxBlock words = stream.block(0);
   const uint64_t bits = static_cast<uint64_t>(words[1]) << 32 | words[0];
@@ -31,7 +31,7 @@ void check_size(std::string_view part, const TokenRange& range, uint32_t context
               static_cast<uint64_t>(context) + 1, context, range.size());
 }
 
-// The last target is the only token that the inputs do not hold.
+// The last target is the only token not in the inputs.
 void read_window(const TokenStream& stream, uint64_t position, uint32_t context, int32_t* inputs, int32_t* targets) {
   stream.copy(position, context, inputs);
   std::memcpy(targets, inputs + 1, (context - 1) * sizeof(int32_t));
@@ -64,7 +64,7 @@ Split split_by_position(const TokenStream& stream, double validation_fraction) {
 
 TrainingBatches::TrainingBatches(TokenRange range, const BatchOptions& options) : range_(range), options_(options) {
   check_size("training", range_, options_.context);
-  if (options_.sequences_per_step == 0) throw Error("[data] expected at least 1 sequence a step, found 0");
+  if (options_.sequences_per_step == 0) throw Error("[data] expected at least 1 sequence per step, found 0");
   blocks_ = (range_.size() - 1) / options_.context;
 }
 

@@ -57,7 +57,8 @@ class Checker {
     }
   }
 
-  // In tokenizer.json an added token is written as it is and others in GPT-2's alphabet; no two may look the same.
+  // In tokenizer.json, added tokens are written verbatim and others in GPT-2's alphabet; no two may be spelled the
+  // same.
   void added() const {
     for (const AddedToken& token : model_.added) {
       const std::optional<std::string> bytes = from_alphabet(token.content);
@@ -110,7 +111,7 @@ class Checker {
   const BpeModel& model_;
   std::string_view where_;
   std::vector<bool> is_added_;
-  std::unordered_map<std::string_view, size_t> id_of_;  // of what is not added
+  std::unordered_map<std::string_view, size_t> id_of_;  // of tokens that are not added
 };
 
 }  // namespace
@@ -123,7 +124,7 @@ void check_bpe_model(const BpeModel& model, std::string_view where) {
   checker.merges();
 }
 
-// A byte may also be there as an added token with an id of its own; then plain text is the plain one's.
+// A byte may also exist as an added token with another id; plain text then uses the plain one.
 std::array<int32_t, 256> ids_of_bytes(const BpeModel& model) {
   std::vector<bool> is_added(model.tokens.size());
   for (const AddedToken& token : model.added) is_added[static_cast<size_t>(token.id)] = true;

@@ -1,4 +1,4 @@
-// Whether the parts of a byte-level BPE fit together.
+// Checks the consistency of a byte-level BPE model.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace quern::data {
 
-// Throws the Errors that the constructor of BpeTokenizer promises.
+// Throws the Errors documented at the constructor of BpeTokenizer.
 void check_bpe_model(const BpeModel& model, std::string_view where);
 
-// The id of each single byte in a model that was checked.
+// The id of each single byte in a checked model.
 std::array<int32_t, 256> ids_of_bytes(const BpeModel& model);
 
 }  // namespace quern::data

@@ -10,15 +10,15 @@
 namespace quern::data {
 namespace {
 
-constexpr uint64_t kEmpty = UINT64_MAX;  // no pair: ids are not negative
+constexpr uint64_t kEmpty = UINT64_MAX;  // not a pair: ids are not negative
 constexpr uint32_t kEnd = UINT32_MAX;    // no neighbour
-constexpr int32_t kGone = -1;            // a symbol that was merged into the one before it
+constexpr int32_t kGone = -1;            // a symbol that was merged into the previous one
 
 constexpr uint64_t pair_of(int32_t left, int32_t right) {
   return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
 }
 
-// Fibonacci hashing; the fold brings the left id into the low half first.
+// Fibonacci hashing; the fold first mixes the left id into the low half.
 constexpr size_t hash(uint64_t pair) {
   const uint64_t mixed = (pair ^ pair >> 29) * 0x9E3779B97F4A7C15u;
   return static_cast<size_t>(mixed >> 32);
@@ -62,7 +62,7 @@ void BpeMerges::apply(std::span<const int32_t> word, MergeScratch& scratch, std:
   }
 }
 
-// The symbols are a linked list in an array; the queue is a heap of (rank, place) of every merge that is possible.
+// The symbols form a linked list in an array; the queue is a heap of (rank, position) of every possible merge.
 void BpeMerges::load(std::span<const int32_t> word, MergeScratch& scratch) const {
   if (word.size() >= uint64_t{1} << 31) {
     throw Error("[tokenizer] expected a word of less than 2^31 bytes, found {}", word.size());
@@ -86,7 +86,7 @@ void BpeMerges::enqueue(MergeScratch& scratch, uint32_t at) const {
   std::ranges::push_heap(scratch.queue, std::greater<>());
 }
 
-// Nothing if a neighbour was merged since this entry was queued: the two that stand there now have their own entry.
+// Does nothing if a neighbour was merged after this entry was queued: the pair now at this position has its own entry.
 void BpeMerges::merge_at(MergeScratch& scratch, uint32_t rank, uint32_t at) const {
   std::vector<MergeScratch::Symbol>& symbols = scratch.symbols;
   MergeScratch::Symbol& left = symbols[at];

@@ -8,7 +8,7 @@
 
 namespace quern::data {
 
-// The tokens `left` and `right` side by side become `result`.
+// Adjacent tokens `left` and `right` become `result`.
 struct Merge {
   int32_t left = 0;
   int32_t right = 0;
@@ -17,7 +17,7 @@ struct Merge {
   friend bool operator==(const Merge&, const Merge&) = default;
 };
 
-// Memory that apply() uses again from word to word.
+// Memory that apply() reuses across words.
 struct MergeScratch {
   struct Symbol {
     int32_t id;
@@ -28,7 +28,7 @@ struct MergeScratch {
   std::vector<uint64_t> queue;
 };
 
-// Merges in order of rank: an earlier one goes first. Immutable; any thread.
+// Merges in order of rank: lower ranks are applied first. Immutable and thread-safe.
 class BpeMerges {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -38,11 +38,11 @@ class BpeMerges {
 
   std::span<const Merge> list() const noexcept { return merges_; }
 
-  // The rank of the merge of these two, or kNone.
+  // The rank of the merge of these two tokens, or kNone.
   uint32_t rank(int32_t left, int32_t right) const noexcept;
 
-  // Appends what the tokens `word` are merged into: always the merge of lowest rank that is possible, the leftmost of
-  // several, as GPT-2 does. For n tokens O(n log n). Error when n is 2^31 or more.
+  // Merges the tokens `word` and appends the result to `ids`. Repeatedly applies the possible merge of lowest rank, the
+  // leftmost if there are several, like GPT-2. Takes O(n log n) for n tokens. Error if n is 2^31 or more.
   void apply(std::span<const int32_t> word, MergeScratch& scratch, std::vector<int32_t>& ids) const;
 
  private:

@@ -10,7 +10,7 @@
 namespace quern::data {
 namespace {
 
-// Runs before any member is made, so that those may rely on what it checks.
+// Runs before any member is constructed, so that they can rely on a checked model.
 TokenTable checked_tokens(const BpeModel& model, std::string_view where) {
   check_bpe_model(model, where);
   TokenTable tokens;
@@ -18,7 +18,7 @@ TokenTable checked_tokens(const BpeModel& model, std::string_view where) {
   return tokens;
 }
 
-// Those that documents may contain. A file need not mark the end of text as special.
+// The added tokens that documents may contain. A file need not mark the end-of-text token as special.
 std::vector<AddedToken> without_special(std::vector<AddedToken> tokens) {
   std::erase_if(tokens, [](const AddedToken& token) { return token.special || token.content == kEndOfText; });
   return tokens;

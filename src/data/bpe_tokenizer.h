@@ -10,21 +10,20 @@
 
 namespace quern::data {
 
-// What a tokenizer is made of.
+// The parts of a tokenizer.
 struct BpeModel {
-  std::vector<std::string> tokens;  // bytes, by id; of an added token its content
+  std::vector<std::string> tokens;  // bytes by id; for added tokens, their content
   std::vector<Merge> merges;        // in order of rank
   std::vector<AddedToken> added;
 };
 
-// Text is cut at added tokens, what is between them into the pieces of pretokenizer.h, and each piece, byte by byte, is
-// merged as bpe_merges.h says. Words are remembered: a text whose words were seen before is encoded at about the speed
-// of the pre-tokenisation.
+// Text is split at added tokens, the text between them into the pieces of pretokenizer.h, and the bytes of each piece
+// are merged as described in bpe_merges.h. Words are cached: text whose words were seen before is encoded at about the
+// speed of pre-tokenisation.
 class BpeTokenizer final : public Tokenizer {
  public:
-  // Error that starts with `where` unless: every byte is a token; no token is empty or there twice; every merge has ids
-  // of the vocabulary, makes the token that its two parts are, and is there once; added tokens are UTF-8 and not there
-  // twice.
+  // Error that starts with `where` unless: every byte is a token; no token is empty or a duplicate; every merge has ids
+  // in the vocabulary, produces the concatenation of its two parts, and is unique; added tokens are UTF-8 and unique.
   BpeTokenizer(BpeModel model, std::string_view where);
   ~BpeTokenizer() override;
 
@@ -51,11 +50,11 @@ class BpeTokenizer final : public Tokenizer {
 
   BpeMerges merges_;
   AddedTokens added_;
-  AddedTokens ordinary_;  // those that are not special
+  AddedTokens ordinary_;  // added tokens that are not special
   std::array<int32_t, 256> id_of_byte_;
   std::optional<int32_t> end_of_text_;
 
-  // One per thread that has encoded at the same time as others, so that each finds a warm cache and none waits.
+  // One per concurrently encoding thread, so that each finds a warm cache and none waits.
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Scratch>> idle_;
 };

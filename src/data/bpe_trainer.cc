@@ -14,7 +14,7 @@ struct Candidate {
   uint64_t count;
   TokenPair pair;
 
-  // The order of std::priority_queue, whose top is the largest.
+  // For std::priority_queue, whose top is the largest element.
   friend bool operator<(const Candidate& a, const Candidate& b) {
     return a.count != b.count ? a.count < b.count : a.pair > b.pair;
   }
@@ -33,7 +33,7 @@ class Training {
       const Candidate best = queue_.top();
       queue_.pop();
       const uint64_t now = pairs_.count(best.pair);
-      // A merge makes some pairs rarer; their entries are corrected when they come to the top.
+      // A merge makes some pairs rarer; their entries are corrected when they reach the top.
       if (now != best.count) {
         if (now > 0) queue_.push({now, best.pair});
         continue;

@@ -15,29 +15,30 @@
 namespace quern::data {
 
 struct BpeTrainerOptions {
-  int32_t vocabulary_size = 8192;         // with the 256 bytes and the added tokens
+  int32_t vocabulary_size = 8192;         // including the 256 bytes and the added tokens
   uint64_t minimum_count = 2;             // a pair seen less often is not merged
   std::vector<std::string> added_tokens;  // get the last ids, in this order
 };
 
-// A vocabulary of so many tokens with kEndOfText as the last, which is where GPT-2 has it.
+// A vocabulary of this size with kEndOfText as the last token, as in GPT-2.
 BpeTrainerOptions with_end_of_text(uint64_t vocabulary_size);
 
-// The text is cut into the pieces of pretokenizer.h, and these are counted. Then, until the vocabulary is full: the
-// pair of neighbours that is there most often becomes a token. Of pairs that are there equally often the one with the
-// smallest left id wins, then the smallest right id. The result depends on the counts of pieces alone, not on the order
-// of the texts, and is that of Hugging Face's BpeTrainer: the bytes get the ids 0 ... 255 in the order of GPT-2's
-// alphabet, and the merge k gets the id 256 + k (or that of an equal token, should two merges make one).
+// Splits the text into the pieces of pretokenizer.h and counts them. Then, until the vocabulary is full, the most
+// frequent pair of adjacent tokens becomes a token. Ties are won by the smallest left id, then the smallest right id.
+// The result depends only on the counts of pieces, not on the order of the texts, and equals that of Hugging Face's
+// BpeTrainer: the bytes get the ids 0 ... 255 in the order of GPT-2's alphabet, and merge k gets the id 256 + k (or
+// that of an equal token, if two merges produce the same one).
 //
-// Every place of a pair is known, so a merge costs the places it changes: the whole training about n log n for n bytes
-// of different pieces, even if one piece is the whole text.
+// Every position of a pair is indexed, so the cost of a merge is the number of positions it changes. Training takes
+// about n log n for n bytes of different pieces, even if one piece is the whole text.
 class BpeTrainer {
  public:
-  // Counts the pieces of `text`; a piece that is cut between two calls is two pieces. Any bytes.
+  // Counts the pieces of `text`, which may contain any bytes. A piece split across two calls counts as two pieces.
   void add(std::string_view text);
 
-  // Fewer tokens than asked for if no pair is left that is frequent enough. Error when the vocabulary cannot hold the
-  // bytes and added tokens, an added token is not valid, nothing was added, or the different pieces have 2^32 bytes.
+  // Returns fewer tokens than requested if no remaining pair is frequent enough. Error if the vocabulary is too small
+  // for the bytes and added tokens, an added token is not valid, nothing was added, or the different pieces have 2^32
+  // bytes.
   std::unique_ptr<BpeTokenizer> train(const BpeTrainerOptions& options) const;
 
  private:

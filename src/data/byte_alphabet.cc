@@ -15,8 +15,8 @@ constexpr bool stands_for_itself(uint32_t byte) {
 }
 
 struct Alphabet {
-  std::array<uint32_t, 256> character{};  // of a byte
-  std::array<int, kEnd> byte{};           // of a character, or -1
+  std::array<uint32_t, 256> character{};  // by byte
+  std::array<int, kEnd> byte{};           // by character, or -1
   std::array<uint8_t, 256> order{};
 
   constexpr Alphabet() {

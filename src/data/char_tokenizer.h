@@ -5,14 +5,14 @@
 
 namespace quern::data {
 
-// A character outside of the set is an Error that names it and its byte position, and so is text that is not UTF-8: a
-// character model has no id for what it has never seen, and dropping it would break the round trip.
+// A character outside the set is an Error that names it and its byte position, and so is text that is not UTF-8: a
+// character model has no id for unseen characters, and dropping them would break the round trip.
 class CharTokenizer final : public Tokenizer {
  public:
-  static constexpr size_t kMaxCharacters = 65535;  // ids fit uint16, and its last value marks a gap
+  static constexpr size_t kMaxCharacters = 65535;  // ids fit in uint16, whose maximum marks a gap
 
-  // Id i is the character characters[i]. They must be distinct, valid (no surrogates), at least one and at most
-  // kMaxCharacters; otherwise an Error that starts with `where`.
+  // Id i is characters[i]. There must be 1 to kMaxCharacters characters, distinct and valid (no surrogates); otherwise
+  // throws an Error that starts with `where`.
   CharTokenizer(std::span<const uint32_t> characters, std::string_view where);
 
   // The characters of `text`, in order of their code points.
@@ -28,13 +28,13 @@ class CharTokenizer final : public Tokenizer {
   std::vector<uint16_t> id_of_;  // by code point, up to the largest of the set
 };
 
-// Collects the characters of texts that are too many or too large to be one string.
+// Collects the characters of texts that are too many or too large for one string.
 class CharTokenizerBuilder {
  public:
-  // Error when `text` is not UTF-8, with `where` and the offset. A character must not be split between two calls.
+  // Error, with `where` and the offset, if `text` is not UTF-8. A character must not be split across two calls.
   void add(std::string_view text, std::string_view where);
 
-  // Error when nothing was added, or too many different characters.
+  // Error if nothing was added, or too many different characters.
   std::unique_ptr<CharTokenizer> build(std::string_view where) const;
 
  private:

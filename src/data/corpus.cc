@@ -30,7 +30,7 @@ bool is_text_name(const fs::path& path) { return ends_in(path, kTextEndings) || 
 
 bool is_hidden(const fs::path& path) { return path.filename().string().starts_with('.'); }
 
-// Regular files below `folder`, by path, so that the order does not depend on the file system.
+// Regular files below `folder`, sorted by path, so that the order does not depend on the file system.
 std::vector<fs::path> files_below(const fs::path& folder) {
   std::vector<fs::path> found;
   std::error_code error;

@@ -1,4 +1,4 @@
-// Text files, folders of them, and JSON Lines as one sequence of documents.
+// Text files, directories and JSON Lines files as one sequence of documents.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace quern::data {
 
-// What is taken: a file that is named is taken whatever it is called, as JSON Lines if it ends in .jsonl or .ndjson, as
-// one document of text otherwise. From a folder, with all folders below it and in the order of the paths, are taken:
-// .txt .text .md .markdown .rst .org .tex, and .jsonl .ndjson; not other files, nor those below a name that starts with
-// a dot; links to folders are not followed. Endings count in either case.
+// A file given by name is always included: as JSON Lines if it ends in .jsonl or .ndjson, otherwise as one text
+// document. A directory is searched recursively, in the order of paths, for files that end in .txt .text .md .markdown
+// .rst .org .tex .jsonl .ndjson, ignoring case. Other files, and everything below a name that starts with a dot, are
+// ignored; links to directories are not followed.
 class Corpus {
  public:
   enum class Kind { kText, kJsonLines };
@@ -26,24 +26,23 @@ class Corpus {
     uint64_t bytes;
   };
 
-  // Finds the files; reads none of them. Throws Error for a path that does not exist, a folder without any text, and
-  // when all files together are empty.
+  // Finds the files without reading them. Error for a path that does not exist, a directory without any text, or if all
+  // files are empty.
   explicit Corpus(const std::vector<std::filesystem::path>& paths);
 
-  // A document, valid during the call, and the file that it is from.
+  // A document, valid during the call, and the file that contains it.
   using Visitor = std::function<void(std::string_view document, const std::filesystem::path& file)>;
 
-  // Visits every document in order: a text file whole, as a view of the mapped file; a line of JSON Lines after the
-  // other. One file is mapped at a time, so nothing of the corpus is held after it was visited. Empty files and empty
-  // documents are passed over.
+  // Visits every document in order: a text file as a view of the mapped file, JSON Lines line by line. Only one file is
+  // mapped at a time, so no part of the corpus stays in memory after its visit. Empty files and documents are skipped.
   void for_each_document(const Visitor& visit) const;
 
-  // The first file that would be taken from a folder, in the order of the paths. Error when it cannot be listed.
+  // The first file that would be included from a directory, in the order of paths. Error if it cannot be listed.
   static std::optional<std::filesystem::path> first_text_in(const std::filesystem::path& folder);
 
   const std::vector<File>& files() const { return files_; }
-  uint64_t bytes() const { return bytes_; }              // of the files, JSON included
-  uint64_t passed_over() const { return passed_over_; }  // files in the folders that are not taken
+  uint64_t bytes() const { return bytes_; }              // of the files, including JSON syntax
+  uint64_t passed_over() const { return passed_over_; }  // ignored files in the directories
 
  private:
   void add_file(const std::filesystem::path& path);

@@ -16,10 +16,10 @@ constexpr uint64_t kPieceBytes = kPiece * sizeof(int32_t);
 constexpr uint64_t kWholeBytes = kFingerprintWhole * sizeof(int32_t);
 constexpr uint64_t kReadBytes = 256 * kPieceBytes;
 
-// FNV-1a by words in eight lanes, because one lane would wait for its multiplication at every token.
+// FNV-1a over words in eight lanes, because a single lane would wait for its multiplication at every token.
 class Hash {
  public:
-  // Pieces start at lane 0, so all but the last must be of a multiple of eight tokens.
+  // Pieces start at lane 0, so the length of all but the last must be a multiple of eight tokens.
   void add(const int32_t* tokens, size_t count) {
     size_t i = 0;
     for (; i + kLanes <= count; i += kLanes) {
@@ -28,7 +28,7 @@ class Hash {
     for (size_t lane = 0; i + lane < count; ++lane) mix(lane, tokens[i + lane]);
   }
 
-  // The end of the bytes that does not fill a token is filled up with zeros.
+  // Pads the end to a full token with zeros.
   void add(std::string_view bytes) {
     tokens_.assign((bytes.size() + sizeof(int32_t) - 1) / sizeof(int32_t), 0);
     std::memcpy(tokens_.data(), bytes.data(), bytes.size());
@@ -46,10 +46,10 @@ class Hash {
   static constexpr size_t kLanes = 8;
 
   void mix(size_t lane, int32_t token) {
-    lanes_[lane] = (lanes_[lane] ^ static_cast<uint32_t>(token)) * 0x00000100000001B3;  // the prime of FNV
+    lanes_[lane] = (lanes_[lane] ^ static_cast<uint32_t>(token)) * 0x00000100000001B3;  // the FNV prime
   }
 
-  // Multiplication carries changes upwards only; this (the end of MurmurHash3) brings them down again.
+  // Multiplication propagates changes to higher bits only; this (the finalizer of MurmurHash3) also mixes them down.
   static uint64_t scramble(uint64_t h) {
     h = (h ^ (h >> 33)) * 0xFF51AFD7ED558CCD;
     h = (h ^ (h >> 33)) * 0xC4CEB9FE1A85EC53;
@@ -87,11 +87,11 @@ Fingerprint fingerprint(const TextSources& sources, std::string_view tokenizer) 
     hash.add(source->size());
     size += source->size();
   }
-  // Of each source so many bytes at such a distance; evenly spread over all of them.
+  // Reads blocks at this distance, evenly spaced over all sources.
   const uint64_t step = size <= kWholeBytes ? kReadBytes : size / kPieces;
   const uint64_t at_once = size <= kWholeBytes ? kReadBytes : kPieceBytes;
   std::string bytes;
-  uint64_t at = 0;  // in the source at hand
+  uint64_t at = 0;  // in the current source
   for (const std::shared_ptr<const TextSource>& source : sources) {
     for (; at < source->size(); at += step) {
       source->read(at, std::min(source->size(), at + at_once), bytes);

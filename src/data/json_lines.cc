@@ -14,8 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Keeps the string `text` of the outermost object as the parser goes by, so that no tree of the line is built. The
-// parser keeps its own stack on the heap: deep nesting cannot overflow ours.
+// Extracts the string `text` of the outermost object during parsing, without building a tree of the line. The parser's
+// stack is on the heap, so deep nesting cannot overflow the call stack.
 class TextField : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return scalar("null"); }
@@ -54,7 +54,7 @@ class TextField : public nlohmann::json_sax<Json> {
   const std::string& problem() const { return problem_; }
 
  private:
-  // A value that is not a string: fine in other fields, wrong as the line itself and as `text`.
+  // A value that is not a string: allowed in other fields, an error as the line itself and as `text`.
   bool scalar(const char* kind) {
     if (depth_ > 0 && !is_text_) return true;
     problem_ = depth_ == 0 ? fmt::format("found {}", kind) : fmt::format("found {} in the field", kind);
@@ -72,7 +72,7 @@ class TextField : public nlohmann::json_sax<Json> {
   }
 
   std::size_t depth_ = 0;
-  bool is_text_ = false;  // the value that follows is the document
+  bool is_text_ = false;  // the next value is the document
   bool found_ = false;
   std::string text_;
   std::string problem_ = "found no such field";

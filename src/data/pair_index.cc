@@ -57,7 +57,7 @@ std::vector<TokenPair> PairIndex::merge(TokenPair pair, int32_t result) {
   ++merges_;
   grown_.clear();
   std::vector<uint32_t> starts = std::exchange(occurrences_[pair].starts, {});
-  // Left to right, as in a run of three equal tokens it matters which two are merged.
+  // Left to right, because in a run of three equal tokens it matters which two are merged.
   if (!std::ranges::is_sorted(starts)) std::ranges::sort(starts);
   for (const uint32_t at : starts) {
     const Symbol& left = symbols_[at];

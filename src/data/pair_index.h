@@ -1,4 +1,4 @@
-// The words of a BPE training, and where each pair of neighbouring tokens is in them.
+// The words of BPE training, with an index of the positions of each pair of adjacent tokens.
 #pragma once
 
 #include <cstdint>
@@ -9,37 +9,37 @@
 
 namespace quern::data {
 
-// The tokens `left` (upper half) and `right`: in this order the smallest pair is the one with the smallest left token.
+// The tokens `left` (upper half) and `right`, so that the smallest pair is the one with the smallest left token.
 using TokenPair = uint64_t;
 
 class PairIndex {
  public:
-  // At most 2^32 - 1 bytes in all words.
+  // All words together may have at most 2^32 - 1 bytes.
   void add_word(std::span<const int32_t> tokens, uint64_t count);
 
-  // How often the two are neighbours now, each word as often as it was counted.
+  // How often the pair currently occurs, weighted by the counts of the words.
   uint64_t count(TokenPair pair) const;
 
-  // Every pair there is.
+  // All existing pairs.
   std::vector<TokenPair> pairs() const;
 
-  // Makes each place of `pair` the token `result`, from left to right. Returns the pairs that are there more often than
-  // before, each once.
+  // Replaces each occurrence of `pair` by the token `result`, from left to right. Returns the pairs that have become
+  // more frequent, without duplicates.
   std::vector<TokenPair> merge(TokenPair pair, int32_t result);
 
  private:
   struct Symbol {
-    int32_t token;  // kGone after it was merged into the one before it
+    int32_t token;  // kGone after it was merged into the previous one
     uint32_t previous;
     uint32_t next;
     uint32_t word;
   };
   struct Occurrences {
     uint64_t count = 0;
-    uint64_t last_merge = 0;       // the last merge() that found more of it
-    std::vector<uint32_t> starts;  // of the left token; some may have changed since
+    uint64_t last_merge = 0;       // the last merge() that made it more frequent
+    std::vector<uint32_t> starts;  // positions of the left token; some may be stale
   };
-  // The pairs of two small ids would all fall into few buckets without it.
+  // Without it, pairs of small ids would all fall into a few buckets.
   struct Hash {
     size_t operator()(TokenPair pair) const noexcept { return (pair ^ pair >> 29) * 0x9E3779B97F4A7C15u >> 20; }
   };

@@ -37,7 +37,7 @@ void Prefetcher::produce() {
   }
 }
 
-// False when nobody wants more.
+// Returns false if the prefetcher was stopped.
 bool Prefetcher::produce_step(BatchReader& reader, uint32_t step) {
   for (uint32_t first = 0; first < options_.sequences_per_step; first += options_.at_once) {
     const std::optional<Batch*> batch = free_.pop();

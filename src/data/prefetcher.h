@@ -1,4 +1,4 @@
-// Batches ahead of those who need them, read by a thread of its own.
+// Reads batches ahead of time in a background thread.
 #pragma once
 
 #include <atomic>
@@ -17,14 +17,14 @@ namespace quern::data {
 struct PrefetchOptions {
   uint32_t context = 0;
   uint32_t sequences_per_step = 0;
-  uint32_t at_once = 0;  // sequences of a batch; the last of a step may have fewer
+  uint32_t at_once = 0;  // sequences per batch; the last one of a step may have fewer
   uint32_t first_step = 0;
-  StreamPosition position = {};  // of that step, for a source that needs it
+  StreamPosition position = {};  // of that step, for sources that need it
 };
 
 class Prefetcher {
  public:
-  static constexpr size_t kAhead = 128;  // batches at most
+  static constexpr size_t kAhead = 128;  // maximum number of batches
 
   // `source` must outlive the prefetcher.
   Prefetcher(const BatchSource& source, const PrefetchOptions& options);
@@ -32,12 +32,12 @@ class Prefetcher {
   Prefetcher& operator=(const Prefetcher&) = delete;
   ~Prefetcher();
 
-  // The next batch, in order of step and first; waits for it. Throws what the source threw when it was to read this
-  // batch; null after stop(). Lock-free and without allocation, as is give_back().
+  // Waits for the next batch, in order of step and first. Rethrows an exception of the source for this batch. Returns
+  // null after stop(). Lock-free and does not allocate, like give_back().
   Batch* next();
-  // To be filled again. Any thread.
+  // Returns a batch for reuse. Thread-safe.
   void give_back(Batch* batch) noexcept { free_.push(batch); }
-  // Ends every wait, now and later: for when batches will not come back. Any thread.
+  // Ends all current and future waits, for when batches will not be returned. Thread-safe.
   void stop() noexcept;
 
  private:

@@ -12,8 +12,7 @@
 namespace quern::data {
 namespace {
 
-// \s is spelled out: PCRE2 counts U+180E as white space, which Unicode has not since version 6.3 (nor does Hugging
-// Face).
+// \s is spelled out: PCRE2 counts U+180E as white space, unlike Unicode since version 6.3 and Hugging Face.
 #define QUERN_SPACE "\\x{9}-\\x{d}\\x{85}\\p{Z}"
 constexpr std::string_view kPattern = "'(?:[stmd]|re|ve|ll)| ?\\p{L}+| ?\\p{N}+| ?[^\\p{L}\\p{N}" QUERN_SPACE
                                       "]+"
@@ -26,14 +25,15 @@ std::string message_of(int code) {
   return reinterpret_cast<const char*>(text.data());
 }
 
-// Anchored, because every position of valid text starts a piece.
+// Anchored, because pieces of valid text are contiguous.
 pcre2_code* compile() {
   int error = 0;
   PCRE2_SIZE offset = 0;
   pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(kPattern.data()), kPattern.size(),
                                    PCRE2_UTF | PCRE2_UCP | PCRE2_ANCHORED, &error, &offset, nullptr);
-  if (code == nullptr) throw Error("[tokenizer] PCRE2 does not take the pattern at {}: {}", offset, message_of(error));
-  // Where machine code may not be made at run time, pcre2_match() interprets the pattern: slower, and the same pieces.
+  if (code == nullptr)
+    throw Error("[tokenizer] PCRE2 does not accept the pattern at {}: {}", offset, message_of(error));
+  // If generating machine code at run time is not allowed, pcre2_match() interprets the pattern: slower, same pieces.
   (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
   return code;
 }
@@ -86,7 +86,7 @@ std::string_view Pretokenizer::take(size_t length) noexcept {
 }
 
 size_t Pretokenizer::match() const {
-  // The check is ours, once per text: PCRE2's would read the whole rest at every piece.
+  // next() checks the text once; the check of PCRE2 would read all remaining text for every piece.
   const int found = pcre2_match(compiled(), reinterpret_cast<PCRE2_SPTR>(rest_.data()), valid_, 0, PCRE2_NO_UTF_CHECK,
                                 match_.get(), nullptr);
   if (found < 1) throw Error("[tokenizer] PCRE2 gave up with {} bytes to go: {}", valid_, message_of(found));

@@ -1,4 +1,4 @@
-// Cuts text into the pieces that GPT-2's byte-level BPE never merges across: words with the space before them, numbers,
+// Splits text into pieces that GPT-2's byte-level BPE never merges across: words with the preceding space, numbers,
 // punctuation, contractions, runs of white space.
 #pragma once
 
@@ -12,14 +12,14 @@ namespace quern::data {
 
 // The pieces are those of GPT-2's regular expression
 //   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-// with letters, numbers and white space as Unicode defines them. In order they are the whole text, and none is empty.
-// Letters and numbers are those of the Unicode version of the PCRE2 in use (Debian 12: Unicode 14); a newer one's count
-// as punctuation, so that the rare text that has them can get other ids with another PCRE2. It still round-trips.
+// with letters, numbers and white space as defined by Unicode. Concatenated they are the whole text, and none is empty.
+// The Unicode version is that of the PCRE2 library (Debian 12: Unicode 14); letters and numbers of newer versions count
+// as punctuation, so the rare text that contains them can get different ids with another PCRE2. It still round-trips.
 //
-// Text that is not UTF-8 is cut at the bytes that are not part of a valid character: a run of such bytes is a piece,
-// and the text on each side of it is cut as if it stood alone.
+// Text that is not UTF-8 is split at bytes that are not part of a valid character: a run of such bytes is a piece, and
+// the text on each side is split on its own.
 //
-// One thread at a time; the compiled expression is shared. Time is linear in the text, whatever it holds.
+// Not thread-safe; the compiled expression is shared. Time is linear in the length of any text.
 class Pretokenizer {
  public:
   Pretokenizer();

@@ -10,7 +10,7 @@ namespace {
 
 using Part = StoryGrammar::Part;
 
-// Numbers for one story: two choices a block of Philox.
+// Random numbers for one story: two choices per Philox block.
 class Dice {
  public:
   Dice(uint64_t seed, uint64_t index)
@@ -20,7 +20,7 @@ class Dice {
                 .step = static_cast<uint32_t>(index >> 32),
                 .sequence = static_cast<uint32_t>(index)} {}
 
-  // 0 ... bound - 1; off uniform by less than bound / 2^64.
+  // 0 ... bound - 1; deviates from uniform by less than bound / 2^64.
   uint64_t below(uint64_t bound) {
     if (used_ % 2 == 0) words_ = stream_.block(used_ / 2);
     const size_t half = size_t{2} * (used_++ % 2);
@@ -65,7 +65,7 @@ class Teller {
     }
   }
 
-  // Rows after the one that is not taken move down by one.
+  // Rows after the excluded one move down by one.
   void draw(size_t index) {
     const StoryGrammar::Variable& variable = grammar_.variables()[index];
     size_t row = dice_.below(grammar_.choices(index));
@@ -99,7 +99,7 @@ void append_story(uint64_t seed, uint64_t index, std::string& out, std::vector<u
 
 std::string stories_text(uint64_t seed, uint64_t bytes) {
   std::string text;
-  text.reserve(bytes + 2000);  // the longest story is shorter: the text is never moved
+  text.reserve(bytes + 2000);  // the longest story is shorter, so the text is never reallocated
   for (uint64_t index = 0; text.size() < bytes; ++index) append_story(seed, index, text);
   return text;
 }

@@ -12,8 +12,8 @@ using Part = StoryGrammar::Part;
 using PartValue = std::function<double(const Part&)>;
 using ChoiceValue = std::function<double(double probability)>;
 
-// The expected sum, over one text, of part(p) for every part that is written and choice(p) for every alternative that
-// is chosen. One value per rule: rules that a text can reach many times are summed once.
+// The expected sum, over one text, of part(p) for every part written and choice(p) for every alternative chosen. One
+// value is stored per rule, so rules that a text can reach many times are summed once.
 class Expectation {
  public:
   Expectation(const StoryGrammar& grammar, PartValue part, ChoiceValue choice)

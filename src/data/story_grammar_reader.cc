@@ -28,7 +28,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
   }
 }
 
-// The index of the element called `name`, if there is one.
+// The index of the element with this name, if it exists.
 template <typename Named>
 std::optional<size_t> find_named(const std::vector<Named>& elements, std::string_view name) {
   const auto found = std::find_if(elements.begin(), elements.end(), [name](const Named& e) { return e.name == name; });
@@ -38,7 +38,7 @@ std::optional<size_t> find_named(const std::vector<Named>& elements, std::string
 
 }  // namespace
 
-// Two passes over the lines: names first, because a rule may refer to one that comes later.
+// Makes two passes over the lines: names first, because a rule may refer to a later one.
 class StoryGrammarReader {
  public:
   StoryGrammarReader(StoryGrammar& grammar, std::string_view text) : grammar_(grammar) {
@@ -175,7 +175,7 @@ class StoryGrammarReader {
     for (size_t rule = 0; rule < grammar_.rules_.size(); ++rule) check_rule(rule, state);
   }
 
-  // state: 0 not seen, 1 being visited, 2 done.
+  // state: 0 not visited, 1 being visited, 2 done.
   void check_rule(size_t index, std::vector<int>& state) {
     const StoryGrammar::Rule& rule = grammar_.rules_[index];
     if (rule.alternatives.empty()) throw Error("[stories] grammar: rule {}: expected an alternative", rule.name);

@@ -10,8 +10,8 @@ namespace {
 
 using Part = StoryGrammar::Part;
 
-// Tries every choice that fits the text, by backtracking, and so counts all derivations. What remains to be read after
-// a part is a list of frames on the stack: the grammar has no cycles, so its depth is that of the longest story.
+// Tries every choice that matches the text, by backtracking, and thus counts all derivations. The continuation after a
+// part is a list of frames on the stack; the grammar has no cycles, so its depth is bounded by the longest story.
 class Reader {
  public:
   Reader(const StoryGrammar& grammar, std::string_view text)
@@ -79,7 +79,7 @@ class Reader {
     return grammar_.cell(part, rows_[part.index]);
   }
 
-  // A derivation that leaves the text ends here, with its probability so far.
+  // A derivation that deviates from the text ends here, with its probability so far.
   bool take(std::string_view expected, size_t& at, double log_p) {
     const std::string_view rest = text_.substr(at);
     const auto [difference, ignored] = std::mismatch(expected.begin(), expected.end(), rest.begin(), rest.end());
@@ -89,8 +89,8 @@ class Reader {
     return false;
   }
 
-  // The derivations that agree with the first n bytes are those that end at n or later; what byte n says is the
-  // logarithm of how much their probability shrinks.
+  // The derivations that match the first n bytes are those that end at n or later. The surprisal of byte n is the
+  // logarithm of the factor by which their probability shrinks.
   std::vector<double> surprisal() const {
     std::vector<double> nats(text_.size());
     double after = ends_.back();
@@ -113,7 +113,7 @@ class Reader {
   std::string_view text_;
   std::vector<size_t> rows_;
   std::vector<uint32_t> choices_;
-  std::vector<double> ends_;  // probability of the derivations that agree with exactly so many bytes of the text
+  std::vector<double> ends_;  // probability of the derivations that match exactly this many bytes of the text
   StoryReading reading_ = {};
 };
 

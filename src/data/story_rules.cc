@@ -2,8 +2,8 @@
 
 namespace quern::data {
 
-// Words that follow from others are kept in tables, so that there is something to learn over many sentences: who is
-// "he" and who is "she", what a kite is for, what a goat likes, where an owl lives, how a rainy day ends.
+// Related words are in tables, so that there are dependencies to learn across many sentences: who is "he" and who is
+// "she", what a kite is for, what a goat likes, where an owl lives, how a rainy day ends.
 const std::string_view kStoryRules = R"RULES(
 %person name he his him kid
   Anna | she | her | her | girl

@@ -1,4 +1,4 @@
-// The text of the grammar that the stories are drawn from; story_grammar.h says how it is read.
+// The grammar from which stories are generated, as text; story_grammar.h describes the syntax.
 #pragma once
 
 #include <string_view>

@@ -38,7 +38,7 @@ class StreamReader final : public BatchReader {
   }
 
  private:
-  // The first token of the first window.
+  // Reads the first token of the first window.
   void start() {
     piece_ = producers_.next();
     if (position_.token > piece_.size()) {
@@ -68,7 +68,7 @@ class StreamReader final : public BatchReader {
     return piece_[used_++];
   }
 
-  // The next that is not empty.
+  // Moves to the next piece that is not empty.
   void next_piece() {
     for (uint64_t empty = 0; empty <= pieces_; ++empty) {
       piece_ = producers_.next();
@@ -82,11 +82,11 @@ class StreamReader final : public BatchReader {
   uint64_t pieces_;
   size_t context_;
   StreamPosition position_;         // of window_.back(), the first token of the next window
-  std::vector<int32_t> window_;     // and one more
+  std::vector<int32_t> window_;     // context + 1 tokens
   std::span<const int32_t> piece_;  // position_.piece, when the window was filled
-  size_t used_ = 0;                 // of it
+  size_t used_ = 0;                 // tokens of piece_ that were used
   bool started_ = false;
-  TokenProducers producers_;  // last: its threads go first
+  TokenProducers producers_;  // last member, so that its threads end first
 };
 
 }  // namespace

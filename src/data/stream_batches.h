@@ -1,4 +1,4 @@
-// Batches of a text that is read and tokenised while others train on it.
+// Batches of a text that is read and tokenised during training.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@ namespace quern::data {
 
 struct StreamOptions {
   uint32_t context = 0;
-  size_t producers = 1;  // threads that tokenise: one keeps up with any number of workers; changes no result
+  size_t producers = 1;  // tokenising threads: one keeps up with any number of workers; does not affect the result
 };
 
-// The sequences follow each other in the text: each starts with the last target of the one before. After the last piece
-// comes the first again. Memory does not grow with the text.
+// Sequences are consecutive in the text: each starts with the last target of the previous one. After the last piece,
+// the text starts over. Memory does not grow with the text.
 class StreamBatches final : public BatchSource {
  public:
-  // `tokenizer` must outlive this. The text has at least one token.
+  // `tokenizer` must outlive this object. The text must have at least one token.
   StreamBatches(TextPieces text, const Tokenizer& tokenizer, const StreamOptions& options);
 
-  // Reads nothing that lies before the position's piece. Error, at the first read, for a position that is not in the
+  // Does not read any text before the piece of `position`. The first read throws an Error if the position is not in the
   // text.
   std::unique_ptr<BatchReader> reader(const StreamPosition& position) const override;
 

@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint64_t kPieceBytes = TextPieces::kPieceBytes;
 
-// The first line start at `at` or after it, at most `end`; what was read of the source from `from` on, to a little
-// after that place, is in `text`. The byte before `at` tells whether a line starts there, so from < at.
+// The first line start at or after `at`, at most `end`. `text` receives the source from `from` to shortly after that
+// position. The byte before `at` determines whether a line starts there, so from < at.
 uint64_t next_line(const TextSource& source, uint64_t from, uint64_t at, uint64_t end, std::string& text) {
   std::string more;
   for (size_t looked = at - 1 - from;;) {
@@ -27,8 +27,8 @@ uint64_t next_line(const TextSource& source, uint64_t from, uint64_t at, uint64_
   }
 }
 
-// Where the text that starts in `before` bytes at `from` and goes on is best cut: piece_length() with the look-ahead
-// that it needs. Only for a place inside of the source.
+// The best position to cut the text at or after `at`: piece_length() with the look-ahead that it needs. Only for
+// positions inside the source.
 uint64_t next_cut(const TextSource& source, uint64_t at, uint64_t end, std::string& text) {
   if (at == 0 || at >= end) return std::min(at, end);
   const uint64_t from = at - std::min(at, kPieceBytes);
@@ -36,7 +36,7 @@ uint64_t next_cut(const TextSource& source, uint64_t at, uint64_t end, std::stri
   return from + piece_length(text, at - from);
 }
 
-// Lines are counted for messages only, and only where there is one.
+// The number of lines before `end`. Counted only when a message needs it.
 uint64_t lines_before(const TextSource& source, uint64_t end) {
   uint64_t lines = 0;
   std::string text;
@@ -69,7 +69,7 @@ void TextPieces::visit(uint64_t index, std::string& scratch, const Visitor& visi
   (lines ? visit_lines : visit_text)(part, index - part.first_piece, scratch, visit);
 }
 
-// The piece itself, the one before, from which it is cut, and the one after, from which it is cut too.
+// Reads the piece and the ones before and after it, which determine where it is cut.
 void TextPieces::visit_text(const Part& part, uint64_t piece, std::string& scratch, const Visitor& visit) {
   const uint64_t nominal = part.begin + piece * kPieceBytes;
   const uint64_t from = piece == 0 ? nominal : nominal - kPieceBytes;

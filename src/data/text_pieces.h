@@ -1,4 +1,4 @@
-// Text cut into pieces that can be read and tokenised one by one, in any order.
+// Text cut into pieces that can be read and tokenised independently, in any order.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace quern::data {
 
-// Piece k of a file starts at byte 64 Ki * k, moved on to the next place where tokens never cross: the start of a line
-// of JSON Lines, in other text a place as piece_length() finds it. So where a piece begins depends on the bytes there
-// and on nothing else, no piece needs another, and the tokens of all pieces in order are those of the whole text. A
-// line that is longer than a piece belongs to the piece in which it starts; pieces that it covers are empty.
+// Piece k of a file starts at byte 64 Ki * k, moved forward to the next position that tokens never cross: the start of
+// a line in JSON Lines, or a position found by piece_length() in other text. So the start of a piece depends only on
+// the bytes around it, pieces are independent of each other, and the tokens of all pieces in order are those of the
+// whole text. A line longer than a piece belongs to the piece in which it starts; pieces that it covers are empty.
 //
-// Immutable, any thread; copies share the sources. Memory does not depend on the length of the text.
+// Immutable and thread-safe; copies share the sources. Memory does not depend on the length of the text.
 class TextPieces {
  public:
   static constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
@@ -28,7 +28,7 @@ class TextPieces {
   uint64_t count() const { return count_; }
   uint64_t bytes() const { return bytes_; }
 
-  // What a piece is made of: a document or a part of one.
+  // An element of a piece: a document or a part of one.
   struct Span {
     std::string_view text;  // valid during the call
     bool ends_document;
@@ -37,12 +37,12 @@ class TextPieces {
   };
   using Visitor = std::function<void(const Span& span)>;
 
-  // Visits what piece `index` < count() holds, in order; `scratch` is memory to be used again. Error when a file has
-  // changed or cannot be read, and for a line of JSON Lines that is not as json_lines.h says.
+  // Visits the spans of piece `index` < count() in order; `scratch` is reusable memory. Error if a file has changed or
+  // cannot be read, or if a line of JSON Lines is not valid (json_lines.h).
   void visit(uint64_t index, std::string& scratch, const Visitor& visit) const;
 
-  // The text before and after byte floor(bytes() * (1 - fraction)), moved on to the next place where tokens never
-  // cross.
+  // The text before and after byte floor(bytes() * (1 - fraction)), moved forward to the next position that tokens
+  // never cross.
   std::pair<TextPieces, TextPieces> split(double fraction) const;
 
  private:
@@ -50,7 +50,7 @@ class TextPieces {
   struct Part {
     std::shared_ptr<const TextSource> source;
     uint64_t begin, end;
-    uint64_t first_piece;  // of all
+    uint64_t first_piece;  // index of its first piece
   };
 
   void add(std::shared_ptr<const TextSource> source, uint64_t begin, uint64_t end);

@@ -1,4 +1,4 @@
-// Text that is read a part at a time: a file, or something in memory.
+// Text that is read in parts: a file, or a string in memory.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace quern::data {
 
-// Any thread.
+// Thread-safe.
 class TextSource {
  public:
   explicit TextSource(const Corpus::File& file);
@@ -22,20 +22,20 @@ class TextSource {
   Corpus::Kind kind() const { return kind_; }
   uint64_t size() const { return size_; }
 
-  // `out` becomes the bytes begin ... end - 1, end <= size(). Error when a file has changed or cannot be read.
+  // Sets `out` to the bytes begin ... end - 1, end <= size(). Error if a file has changed or cannot be read.
   void read(uint64_t begin, uint64_t end, std::string& out) const;
 
  private:
   std::string name_;
   Corpus::Kind kind_ = Corpus::Kind::kText;
   std::optional<SteadyFile> file_;
-  std::string text_;  // without a file
+  std::string text_;  // if there is no file
   uint64_t size_;
 };
 
 using TextSources = std::vector<std::shared_ptr<const TextSource>>;
 
-// The files of the corpus that are not empty, in its order.
+// The files of the corpus that are not empty, in order.
 TextSources text_sources(const Corpus& corpus);
 
 }  // namespace quern::data

@@ -12,7 +12,7 @@ uint64_t tokens_of_piece(const TextPieces& pieces, const Tokenizer& tokenizer, u
   pieces.visit(index, scratch, [&](const TextPieces::Span& span) {
     try {
       tokenizer.encode_document_to(span.text, tokens);
-    } catch (const Error& error) {  // of a tokenizer, which knows neither file nor place
+    } catch (const Error& error) {  // from a tokenizer, which does not know file and position
       throw Error("[data] {}: after byte {}: {}", span.source, span.begin, error.what());
     }
     if (end && span.ends_document) tokens.push_back(*end);

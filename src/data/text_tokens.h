@@ -10,9 +10,9 @@
 
 namespace quern::data {
 
-// `tokens` becomes the tokens of piece `index`; where the tokenizer has an end of text, it follows every document.
-// Error as TextPieces::visit(), and for text that the tokenizer does not take, with file and place. Returns how many
-// bytes of text they are. Any thread.
+// Sets `tokens` to the tokens of piece `index`, with the end-of-text token, if there is one, after every document.
+// Returns the number of bytes of text. Throws the errors of TextPieces::visit(), and Error with file and position for
+// text that the tokenizer rejects. Thread-safe.
 uint64_t tokens_of_piece(const TextPieces& pieces, const Tokenizer& tokenizer, uint64_t index, std::string& scratch,
                          std::vector<int32_t>& tokens);
 

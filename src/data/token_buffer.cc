@@ -10,9 +10,9 @@ namespace {
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }  // of UTF-8
 
-// Whether `text` ends in a character that no reading of Unicode calls white space. Of those beyond ASCII, white space
-// is U+0085 U+00A0 (C2 85, C2 A0), U+1680 U+180E (E1 9A 80, E1 A0 8E), some of U+2000 to U+205F (E2 80, E2 81) and
-// U+3000 (E3 80 80); the test is by these bytes and takes in a few neighbours, which only moves the cut.
+// Whether `text` ends in a character that is not white space in any version of Unicode. Beyond ASCII, white space is
+// U+0085 U+00A0 (C2 85, C2 A0), U+1680 U+180E (E1 9A 80, E1 A0 8E), some of U+2000 to U+205F (E2 80, E2 81) and U+3000
+// (E3 80 80). The test compares these bytes and also matches a few other characters, which only moves the cut.
 bool ends_visibly(std::string_view text) {
   const auto last = static_cast<unsigned char>(text.back());
   if (last < 0x80) return last > ' ' && last <= '~';
@@ -40,7 +40,7 @@ size_t piece_length(std::string_view text, size_t wanted) {
     if (text[at] == ' ' || text[at] == '\n') return at;
   }
   size_t at = wanted;
-  while (at < limit && continues_character(text[at])) ++at;  // bytes that are no UTF-8 may go on for ever
+  while (at < limit && continues_character(text[at])) ++at;  // a run of invalid UTF-8 may have any length
   return at;
 }
 

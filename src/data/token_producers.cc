@@ -13,21 +13,21 @@ TokenProducers::TokenProducers(size_t threads, uint64_t first, Produce produce)
     for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { produce_all(); });
   } catch (const std::exception& error) {
     stop();
-    throw Error("[data] expected {} threads to read the text, found that the system gives {}: {}", threads,
+    throw Error("[data] expected {} threads to read the text, found that the system provides {}: {}", threads,
                 threads_.size(), error.what());
   }
 }
 
 TokenProducers::~TokenProducers() { stop(); }
 
-// Whoever waits sees its slot's number change, and then that it is over.
+// A waiting thread sees the number of its slot change, and then that the producers were stopped.
 void TokenProducers::stop() noexcept {
   stopped_.store(true, std::memory_order_seq_cst);
   for (const std::unique_ptr<Slot>& slot : slots_) slot->turn.set(UINT32_MAX);
   for (std::thread& thread : threads_) thread.join();
 }
 
-// False when it is over.
+// Returns false if the producers were stopped.
 bool TokenProducers::await(Slot& slot, uint32_t turn) {
   for (;;) {
     const uint32_t found = slot.turn.value();

@@ -1,4 +1,4 @@
-// Threads that make pieces of tokens ahead of the one who takes them in order.
+// Threads that produce pieces of tokens ahead of a consumer that takes them in order.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@
 
 namespace quern::data {
 
-// Each thread takes the next piece that nobody has taken, so what comes out does not depend on how many there are. They
-// are ahead by at most two pieces each and two more; then they sleep. No lock. One taker.
+// Each thread takes the next unclaimed piece, so the output does not depend on the number of threads. They run ahead by
+// at most two pieces each plus two more, then sleep. Lock-free. One consumer.
 class TokenProducers {
  public:
-  // `tokens` becomes the tokens of a piece; called by the threads, for each piece from `first` on once.
+  // Sets `tokens` to the tokens of a piece. Called by the threads, once for each piece from `first` on.
   using Produce = std::function<void(uint64_t piece, std::vector<int32_t>& tokens)>;
 
   TokenProducers(size_t threads, uint64_t first, Produce produce);
@@ -27,12 +27,12 @@ class TokenProducers {
   TokenProducers& operator=(const TokenProducers&) = delete;
   ~TokenProducers();
 
-  // The tokens of the next piece, valid until the next call; waits for them. Throws what was thrown for this piece.
+  // Waits for the tokens of the next piece, which are valid until the next call. Rethrows an exception for this piece.
   std::span<const int32_t> next();
 
  private:
-  // Piece first + i is in slot i % slots. `turn` is 2 r while the slot waits for its piece of round r = i / slots,
-  // 2 r + 1 while it has it.
+  // Piece first + i is in slot i % slots. `turn` is 2 r while the slot waits for its piece of round r = i / slots, and
+  // 2 r + 1 while it contains it.
   struct Slot {
     Signal turn;
     std::vector<int32_t> tokens;
@@ -49,7 +49,7 @@ class TokenProducers {
   Produce produce_;
   std::vector<std::unique_ptr<Slot>> slots_;
   std::atomic<uint64_t> taken_{0};  // by the threads
-  uint64_t next_ = 0;               // for the taker
+  uint64_t next_ = 0;               // for the consumer
   std::atomic<bool> stopped_{false};
   std::vector<std::thread> threads_;
 };

@@ -16,7 +16,7 @@
 namespace quern::data {
 namespace {
 
-constexpr uint64_t kMaxTokens = std::numeric_limits<int32_t>::max();  // what an llm.c header can count
+constexpr uint64_t kMaxTokens = std::numeric_limits<int32_t>::max();  // limit of the llm.c header
 
 }  // namespace
 
@@ -25,7 +25,7 @@ TokenShardWriter::TokenShardWriter(std::filesystem::path path, ShardFormat forma
   assert(format != ShardFormat::kDetect);
   file_.reset(std::fopen(partial_.c_str(), "wb"));
   if (!file_) fail("create");
-  if (format_ == ShardFormat::kLlmC) write_header();  // counted when it is finished
+  if (format_ == ShardFormat::kLlmC) write_header();  // finish() writes the count
 }
 
 TokenShardWriter::~TokenShardWriter() {

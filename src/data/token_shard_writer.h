@@ -1,4 +1,4 @@
-// Writes a token shard that llm.c or nanoGPT reads; token_shards.h describes the formats.
+// Writes token shards for llm.c or nanoGPT; token_shards.h describes the formats.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace quern::data {
 
-// The file appears under its name when finish() returns, complete and kept by the disk; until then, and after an Error,
-// there is only PATH.partial, which the destructor removes. Every failure (folder missing, disk full, id above 65,535,
-// more tokens than an llm.c header counts) is an Error naming the file.
+// When finish() returns, the file exists under its name, complete and durable. Until then, and after an Error, there is
+// only PATH.partial, which the destructor removes. Every failure (missing directory, full disk, id above 65,535, more
+// tokens than an llm.c header can count) is an Error naming the file.
 class TokenShardWriter {
  public:
-  // `tokenizer`: its digest, for the header of llm.c's format; zeros: not known.
+  // `tokenizer` is the tokenizer's digest, for the header of the llm.c format; zeros if unknown.
   explicit TokenShardWriter(std::filesystem::path path, ShardFormat format = ShardFormat::kLlmC,
                             const Sha256Digest& tokenizer = {});
   TokenShardWriter(const TokenShardWriter&) = delete;
@@ -25,7 +25,7 @@ class TokenShardWriter {
   ~TokenShardWriter();
 
   void append(std::span<const int32_t> tokens);
-  void finish();  // Error without a single token
+  void finish();  // Error if there are no tokens
 
  private:
   struct Close {

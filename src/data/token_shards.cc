@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-static_assert(std::endian::native == std::endian::little, "shards are read where they are mapped");
+static_assert(std::endian::native == std::endian::little, "shards are read in place");
 
 constexpr int32_t kShardMagic32 = 20240801;  // llm.c's later format with 32-bit tokens
 
@@ -55,8 +55,8 @@ ShardTokens find_raw(std::string_view bytes, std::string_view file) {
   return {reinterpret_cast<const uint16_t*>(bytes.data()), bytes.size() / sizeof(uint16_t), ShardFormat::kRaw16};
 }
 
-// Raw files have no mark of their own, so what looks like a header in any respect is held to be one: the magic, its
-// version for 32-bit tokens, its bytes in the other order, or a version and a count that fit the size.
+// Raw files have no magic number, so anything that resembles a header is treated as one: the magic number in either
+// byte order, the one for 32-bit tokens, or a version and a count that match the size.
 bool has_header(std::string_view bytes) {
   if (bytes.size() < sizeof(int32_t)) return false;
   const int32_t magic = header_int(bytes, 0);
@@ -122,7 +122,7 @@ void TokenShards::check_tokenizer(const Sha256Digest& digest, const fs::path& fi
   for (const Shard& shard : shards_) {
     if (shard.tokens.tokenizer == Sha256Digest{} || shard.tokens.tokenizer == digest) continue;
     throw Error(
-        "[data] {}: expected tokens of {}, found those of another tokenizer; make both again with `quern tokenize`",
+        "[data] {}: expected tokens of {}, found those of another tokenizer; create both again with `quern tokenize`",
         shard.file.path().string(), file.string());
   }
 }
@@ -135,8 +135,8 @@ void TokenShards::copy(uint64_t position, size_t count, int32_t* out) const {
     const uint64_t first = position - shard->start;
     const size_t here = static_cast<size_t>(std::min<uint64_t>(count, shard->tokens.count - first));
     const auto highest = widen(shard->tokens.tokens + first, here, out);
-    // What is truncated reads as zeros up to the end of what is read, from a byte on: a last token of 256 or more is
-    // whole, and so are those before it. This saves most windows the 2 us of asking for the size.
+    // In a truncated file, everything from some byte on reads as zeros. So if the last token is 256 or more, it is
+    // intact, and so are those before it. This saves the 2 us of querying the size for most windows.
     if (shard->file.has_lost_pages() || out[here - 1] < 256) shard->file.check_intact();
     if (highest >= vocabulary_) throw_outside_vocabulary(*shard, first, {out, here});
     position += here;
@@ -145,7 +145,7 @@ void TokenShards::copy(uint64_t position, size_t count, int32_t* out) const {
   }
 }
 
-// Looks at the copy: the file may have changed since.
+// Checks the copy, since the file may have changed.
 void TokenShards::throw_outside_vocabulary(const Shard& shard, uint64_t first, std::span<const int32_t> tokens) const {
   const auto bad = std::find_if(tokens.begin(), tokens.end(),
                                 [this](int32_t token) { return static_cast<uint32_t>(token) >= vocabulary_; });

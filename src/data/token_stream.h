@@ -1,4 +1,4 @@
-// A sequence of token ids that can be read anywhere: what a corpus is to a model.
+// A random-access sequence of token ids.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ class TokenStream {
   virtual uint64_t size() const = 0;
 
   // out[i] = token at position + i, for i < count. The range must be inside the stream: position + count <= size().
-  // Every token that comes out is in [0, vocabulary); a stream that finds another one in its file throws Error naming
-  // file and place. Allocates nothing; any thread.
+  // Every returned token is in [0, vocabulary); if a file contains another one, throws Error naming the file and the
+  // position. Does not allocate. Thread-safe.
   virtual void copy(uint64_t position, size_t count, int32_t* out) const = 0;
 };
 
-// Positions begin <= p < end of a stream, which must outlive the range.
+// Positions begin <= p < end of a stream. The stream must outlive the range.
 struct TokenRange {
   const TokenStream* stream = nullptr;
   uint64_t begin = 0;
@@ -31,7 +31,7 @@ struct TokenRange {
   uint64_t size() const { return end - begin; }
 };
 
-// Widens count words to int32 and returns the largest, 0 for none. One loop that compilers turn into vectors.
+// Widens count words to int32 and returns the largest, or 0 if count is 0. A single loop that compilers vectorize.
 template <typename Word>
 Word widen(const Word* words, size_t count, int32_t* out) {
   Word largest = 0;

@@ -1,4 +1,4 @@
-// The bytes of every id of a vocabulary, in one piece of memory.
+// The bytes of every id of a vocabulary, in contiguous memory.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace quern::data {
 
 class TokenTable {
  public:
-  // Appends a token; its id is the size before.
+  // Appends a token; its id is the previous size.
   void add(std::string_view bytes) {
     bytes_ += bytes;
     ends_.push_back(bytes_.size());

@@ -17,7 +17,7 @@
 namespace quern::data {
 namespace {
 
-// The largest in use (250,000 tokens) have 17 MB; reading takes about ten times the file in memory.
+// The largest in common use (250,000 tokens) have 17 MB; reading needs about ten times the file size in memory.
 constexpr off_t kMaxFile = off_t{256} << 20;
 
 class File {
@@ -130,7 +130,7 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const std::string& path) {
 }
 
 std::unique_ptr<Tokenizer> Tokenizer::load_from(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at cannot be opened either, which says why
+  std::error_code ignored;  // if this fails, opening fails too and reports the reason
   const bool folder = std::filesystem::is_directory(path, ignored);
   return load(folder ? (std::filesystem::path(path) / "tokenizer.json").string() : path);
 }

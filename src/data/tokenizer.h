@@ -1,4 +1,4 @@
-// Text to token ids and back.
+// Conversion between text and token ids.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace quern::data {
 
-// The special token that ends a document, spelled as GPT-2 spells it.
+// The special token that ends a document, spelled as in GPT-2.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
 
-// Immutable once made; every function may be called from any thread. Ids are 0 ... vocabulary_size() - 1.
+// Immutable and thread-safe. Ids are 0 ... vocabulary_size() - 1.
 //
-// decode(encode(text)) == text for every text that encode() takes: byte and bpe take any bytes, valid UTF-8 or not;
-// char takes the characters of its vocabulary and throws an Error for others.
+// decode(encode(text)) == text for every text that encode() accepts: byte and bpe accept any bytes, valid UTF-8 or not;
+// char accepts the characters of its vocabulary and throws an Error for others.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -30,42 +30,42 @@ class Tokenizer {
   // byte, char or bpe.
   virtual std::string_view name() const noexcept = 0;
 
-  // Appends the ids of `text` to `ids`, which is as before if an Error is thrown. Where `text` spells a special token,
-  // it is that token: for prompts, which someone types and may want to start with one.
+  // Appends the ids of `text` to `ids`, which is unchanged if an Error is thrown. Special tokens spelled out in `text`
+  // are encoded as such. For prompts, which users may want to start with a special token.
   virtual void encode_to(std::string_view text, std::vector<int32_t>& ids) const = 0;
   std::vector<int32_t> encode(std::string_view text) const;
 
-  // The same for text to learn from or to evaluate on: what spells a special token is ordinary text there, because a
-  // page about tokenizers does not end where it mentions <|endoftext|>.
+  // The same for training and evaluation text, where a spelled-out special token is ordinary text: a page about
+  // tokenizers does not end where it mentions <|endoftext|>.
   virtual void encode_document_to(std::string_view text, std::vector<int32_t>& ids) const { encode_to(text, ids); }
 
-  // Appends the bytes of `ids` to `text`. A character can be spread over several ids, so the bytes of some of the ids
-  // of a text need not be valid UTF-8. An id outside of the vocabulary is an Error, and `text` is as before.
+  // Appends the bytes of `ids` to `text`. A character can span several ids, so the bytes of a part of the ids of a text
+  // need not be valid UTF-8. Error for an id outside the vocabulary; `text` is then unchanged.
   void decode_to(std::span<const int32_t> ids, std::string& text) const;
   std::string decode(std::span<const int32_t> ids) const;
 
-  // The bytes of one id, for as long as the tokenizer lives. An id outside of the vocabulary is an Error.
+  // The bytes of one id, valid for the lifetime of the tokenizer. Error for an id outside the vocabulary.
   std::string_view bytes_of(int32_t id) const;
 
   int32_t vocabulary_size() const noexcept { return tokens_.size(); }
 
-  // SHA-256 of what the ids stand for: the bytes of every id and which one ends a document. Tells whether tokens on
-  // disk are this tokenizer's; does not depend on how tokenizer.json is written.
+  // SHA-256 of the meaning of the ids: the bytes of every id, and which one ends a document. Identifies the tokenizer
+  // of tokens on disk; does not depend on the formatting of tokenizer.json.
   Sha256Digest digest() const noexcept;
 
-  // The id of kEndOfText, which follows every document, if the vocabulary has one.
+  // The id of kEndOfText, which follows every document, if it is in the vocabulary.
   virtual std::optional<int32_t> end_of_text() const noexcept { return std::nullopt; }
 
-  // A tokenizer.json that Hugging Face `tokenizers` reads and that gives the same ids there.
+  // A tokenizer.json for Hugging Face `tokenizers`, which gives the same ids there.
   virtual std::string to_json() const = 0;
 
-  // to_json() into a file: complete, or as it was before when an Error is thrown.
+  // Writes to_json() to a file. If an Error is thrown, an existing file is unchanged.
   void save(const std::string& path) const;
 
-  // A file by save() or to_json(), or by Hugging Face for byte-level BPE with GPT-2's pre-tokenisation. Not trusted:
-  // whatever does not fit together is an Error that names the place, which starts with `where`.
+  // Loads the output of save() or to_json(), or a Hugging Face file for byte-level BPE with GPT-2's pre-tokenisation.
+  // The input is untrusted: any inconsistency is an Error that names its location, starting with `where`.
   static std::unique_ptr<Tokenizer> load(const std::string& path);
-  static std::unique_ptr<Tokenizer> load_from(const std::string& path);  // a file, or the tokenizer.json of a folder
+  static std::unique_ptr<Tokenizer> load_from(const std::string& path);  // a file, or a directory with a tokenizer.json
   static std::unique_ptr<Tokenizer> from_json(std::string_view json, std::string_view where);
 
  protected:

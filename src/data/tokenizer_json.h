@@ -1,8 +1,8 @@
 // tokenizer.json, the format of Hugging Face `tokenizers`.
 //
-//   byte  model BPE of the 256 bytes without merges, pre-tokenizer ByteLevel without its expression
-//   char  model WordLevel, pre-tokenizer Split after each character; an unknown character is an error there as here
-//   bpe   model BPE, pre-tokenizer ByteLevel with its expression (GPT-2's)
+//   byte  model BPE of the 256 bytes without merges, pre-tokenizer ByteLevel without its regular expression
+//   char  model WordLevel, pre-tokenizer Split after each character; an unknown character is an error there too
+//   bpe   model BPE, pre-tokenizer ByteLevel with its regular expression (GPT-2's)
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace quern::data {
 
-// The expression that char is split by; a dot would leave out line feeds.
+// The regular expression for splitting characters; a dot would not match line feeds.
 inline constexpr std::string_view kEachCharacter = "[\\s\\S]";
 
 std::string byte_tokenizer_json();

@@ -24,7 +24,7 @@ std::string described(const Json& value) {
 
 bool is_id(const Json& value) { return value.is_number_unsigned() && value.get<uint64_t>() <= INT32_MAX; }
 
-// A value of the document and the way to it, for messages.
+// A value of the document, and its path for messages.
 class Node {
  public:
   Node(const Json& value, std::string where) : value_(value), where_(std::move(where)) {}
@@ -37,7 +37,7 @@ class Node {
     throw Error("[tokenizer] {}: expected {}, found {}", where_, what, described(value_));
   }
 
-  // A field that is not there reads as null.
+  // A missing field reads as null.
   Node operator[](const char* name) const {
     const auto found = object().find(name);
     return {found == value_.end() ? kNull : *found, fmt::format("{}: {}", where_, name)};
@@ -49,7 +49,7 @@ class Node {
     if (!value_.is_object()) expected("an object");
     return value_;
   }
-  // Elements of an array; null counts as empty.
+  // Number of elements of an array; null counts as empty.
   size_t size() const {
     if (!value_.is_array() && !value_.is_null()) expected("an array");
     return value_.size();
@@ -77,17 +77,17 @@ class Node {
   std::string where_;
 };
 
-// The keys of a vocabulary by id. Ids must be 0 ... n-1, each once.
+// The keys of a vocabulary by id. Ids must be 0 ... n-1, without duplicates.
 class Vocabulary {
  public:
   explicit Vocabulary(const Node& vocab) : where_(vocab.where()) {
     for (const auto& item : vocab.object().items()) {
-      // at() writes the place down, which is worth it for one that is wrong only.
+      // at() formats the path, which is only worth it for invalid values.
       id_of_.emplace(item.key(), is_id(item.value()) ? item.value().get<int32_t>() : vocab.at(item.key()).id());
     }
   }
 
-  // Adds a key, or accepts one that is there with the same id.
+  // Adds a key, or accepts an existing one with the same id.
   void add(const Node& where, const std::string& key, int32_t id) {
     const auto [found, is_new] = id_of_.emplace(key, id);
     if (found->second != id) {
@@ -139,7 +139,7 @@ std::vector<AddedToken> read_added(const Node& list, Vocabulary& vocabulary) {
   return added;
 }
 
-// Newer files have ["left", "right"], older ones "left right".
+// Newer files contain ["left", "right"], older ones "left right".
 std::pair<std::string, std::string> read_merge(const Node& merge) {
   if (merge.value().is_array()) {
     if (merge.size() != 2) merge.expected("two tokens");
@@ -163,7 +163,7 @@ std::vector<Merge> read_merges(const Node& list, const Vocabulary& vocabulary) {
   return merges;
 }
 
-// Options that would change the ids.
+// Rejects options that would change the ids.
 void check_bpe_options(const Node& model) {
   for (const char* option : {"byte_fallback", "ignore_merges"}) model[option].must_be_false("it is not supported");
   if (!model["dropout"].is_null()) model["dropout"].expected("none");
@@ -176,7 +176,7 @@ std::unique_ptr<Tokenizer> read_bpe(const Node& root, std::string_view where) {
   const Node model = root["model"];
   Vocabulary vocabulary(model["vocab"]);
   BpeModel parts{.tokens = {}, .merges = {}, .added = read_added(root["added_tokens"], vocabulary)};
-  if (model["merges"].is_null()) model["merges"].expected("an array");  // without them, other ids for the same text
+  if (model["merges"].is_null()) model["merges"].expected("an array");  // without merges, text would get different ids
   parts.merges = read_merges(model["merges"], vocabulary);
   parts.tokens = vocabulary.keys();
   std::vector<bool> is_added(parts.tokens.size());
@@ -217,7 +217,7 @@ std::unique_ptr<Tokenizer> read_byte_level(const Node& root, std::string_view wh
     throw Error("[tokenizer] {}: expected ByteLevel (the BPE of GPT-2), found {}", splitter.where(),
                 splitter.is_null() ? "nothing" : in_quotes(splitter["type"].string()));
   }
-  splitter["add_prefix_space"].must_be_false("text would not be decoded as it was");
+  splitter["add_prefix_space"].must_be_false("decoding would not restore the text");
   const Node decoder = root["decoder"];
   if (!decoder.is_null() && decoder["type"].string() != "ByteLevel") decoder["type"].expected("ByteLevel");
   const Node processor = root["post_processor"];
@@ -264,13 +264,13 @@ Json parse(std::string_view text, std::string_view where) {
 
 }  // namespace
 
-// `truncation` and `padding` are not read: they are about batches of texts, not about the ids of one.
+// Ignores `truncation` and `padding`: they concern batches of texts, not the ids of one.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view text, std::string_view where) {
   const Json json = parse(text, where);
   const Node root(json, std::string(where));
-  if (!root["normalizer"].is_null()) root["normalizer"].expected("none: text must be decoded as it was");
+  if (!root["normalizer"].is_null()) root["normalizer"].expected("none: decoding must restore the text");
   const Node type = root["model"]["type"];
-  // Older files of GPT-2 do not name the type.
+  // Older GPT-2 files do not contain the type.
   if (type.is_null() || type.value() == "BPE") return read_byte_level(root, where);
   if (type.value() == "WordLevel") return read_char(root, where);
   type.expected("BPE (byte-level) or WordLevel (characters)");

@@ -27,7 +27,7 @@ Json bpe_model() {
           {"merges", Json::array()}};
 }
 
-// Appended without a search for an equal key, which ordered_json makes and which is quadratic: keys are distinct here.
+// Appends without the search for an equal key that ordered_json does, which would be quadratic: keys are distinct here.
 void append_entry(Json& vocab, std::string key, int32_t id) {
   vocab.get_ref<Json::object_t&>().emplace_back(std::move(key), id);
 }
@@ -74,12 +74,13 @@ std::string bpe_tokenizer_json(const BpeTokenizer& tokenizer) {
   keys.reserve(static_cast<size_t>(tokenizer.vocabulary_size()));
   for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) keys.push_back(to_alphabet(tokenizer.bytes_of(id)));
   std::vector<AddedToken> added(tokenizer.added_tokens().begin(), tokenizer.added_tokens().end());
-  // Hugging Face gives added tokens that are not in the vocabulary the ids after it, so those that are must be in it.
+  // Hugging Face assigns ids after the vocabulary to added tokens outside it, so added tokens must be in the
+  // vocabulary.
   std::ranges::sort(added, {}, &AddedToken::id);
   for (const AddedToken& token : added) keys[static_cast<size_t>(token.id)] = token.content;
 
   Json model = bpe_model();
-  // "left right" is read by every version; a pair of strings by the newer ones only.
+  // Every version reads "left right"; only newer ones read a pair of strings.
   for (const Merge& merge : tokenizer.merges()) {
     model["merges"].push_back(keys[static_cast<size_t>(merge.left)] + " " + keys[static_cast<size_t>(merge.right)]);
   }

@@ -1,4 +1,4 @@
-// Remembers the ids of short words: most words of a text are the same few thousand.
+// A cache of the ids of short words: most words of a text are the same few thousand.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@
 
 namespace quern::data {
 
-// A fixed table in which a word has one place and replaces what was there. So memory is bounded, nothing is allocated
-// after construction, and a word is one line of cache. One thread at a time.
+// A direct-mapped table: each word has one slot and replaces its previous content. So memory is bounded, nothing is
+// allocated after construction, and a word is one cache line. Not thread-safe.
 class WordCache {
  public:
   static constexpr size_t kMaxWordBytes = 23;  // bytes
   static constexpr size_t kMaxIds = 9;
 
-  // A word in the form that is compared: padded with zeros, its length in the last byte.
+  // A word in comparable form: padded with zeros, with its length in the last byte.
   class Key {
    public:
     // 1 to kMaxWordBytes bytes.
@@ -41,19 +41,19 @@ class WordCache {
     }
 
    private:
-    std::array<uint64_t, 3> words_{};  // all zero: no word, since a word is not empty
+    std::array<uint64_t, 3> words_{};  // all zero: no word, since words are not empty
   };
 
   WordCache() : slots_(size_t{1} << kBits, Fill::kZero) {}
 
-  // The ids of a word that is remembered; nothing otherwise. Valid until the next put().
+  // The ids of a cached word; nullopt otherwise. Valid until the next put().
   std::optional<std::span<const int32_t>> find(const Key& key) const noexcept {
     const Slot& slot = slots_[key.where()];
     if (slot.key != key) return std::nullopt;
     return std::span(slot.ids).first(slot.count);
   }
 
-  // Does nothing when there are more than kMaxIds.
+  // Does nothing if there are more than kMaxIds ids.
   void put(const Key& key, std::span<const int32_t> ids) noexcept {
     if (ids.size() > kMaxIds) return;
     Slot& slot = slots_[key.where()];

@@ -82,12 +82,12 @@ TEST(TokenizerJson, NamesWhatItDoesNotSupport) {
   EXPECT_EQ(with(R"("model":{)", R"("model":{"type":"Unigram",)"),
             "[tokenizer] t.json: model: type: expected BPE (byte-level) or WordLevel (characters), found \"Unigram\"");
   EXPECT_EQ(with(R"("normalizer":null)", R"("normalizer":{"type":"NFC"})"),
-            "[tokenizer] t.json: normalizer: expected none: text must be decoded as it was, found an object");
+            "[tokenizer] t.json: normalizer: expected none: decoding must restore the text, found an object");
   EXPECT_EQ(with(R"("pre_tokenizer":{"type":"ByteLevel")", R"("pre_tokenizer":{"type":"Metaspace")"),
             "[tokenizer] t.json: pre_tokenizer: expected ByteLevel (the BPE of GPT-2), found \"Metaspace\"");
   EXPECT_EQ(with(R"("add_prefix_space":false)", R"("add_prefix_space":true)"),
-            "[tokenizer] t.json: pre_tokenizer: add_prefix_space: expected false, found true; text would not be "
-            "decoded as it was");
+            "[tokenizer] t.json: pre_tokenizer: add_prefix_space: expected false, found true; decoding would not "
+            "restore the text");
   EXPECT_EQ(with(R"("post_processor":{"type":"ByteLevel")", R"("post_processor":{"type":"TemplateProcessing")"),
             "[tokenizer] t.json: post_processor: type: expected none or ByteLevel, which add no tokens, found "
             "\"TemplateProcessing\"");
