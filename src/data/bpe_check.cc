@@ -27,10 +27,10 @@ std::vector<bool> which_are_added(const BpeModel& model, std::string_view where)
                   token.id);
     }
     if (model.tokens[static_cast<size_t>(token.id)] != token.content || is_added[static_cast<size_t>(token.id)]) {
-      throw Error("[tokenizer] {}: added token {}: id {} is another token's", where, name, token.id);
+      throw Error("[tokenizer] {}: added token {}: id {} belongs to another token", where, name, token.id);
     }
     if (!contents.insert(token.content).second) {
-      throw Error("[tokenizer] {}: added token {} is there twice", where, name);
+      throw Error("[tokenizer] {}: added token {} appears twice", where, name);
     }
     is_added[static_cast<size_t>(token.id)] = true;
   }
@@ -64,7 +64,7 @@ class Checker {
       const std::optional<std::string> bytes = from_alphabet(token.content);
       const auto other = bytes ? id_of_.find(*bytes) : id_of_.end();
       if (other != id_of_.end()) {
-        throw Error("[tokenizer] {}: added token {}: expected another text than that of token {}", where_,
+        throw Error("[tokenizer] {}: added token {}: expected a text that differs from token {}", where_,
                     in_quotes(token.content), other->second);
       }
     }
@@ -91,7 +91,7 @@ class Checker {
       }
       const uint64_t pair = uint64_t{static_cast<uint32_t>(merge.left)} << 32 | static_cast<uint32_t>(merge.right);
       const auto [earlier, is_new] = seen.emplace(pair, rank);
-      if (!is_new) throw Error("[tokenizer] {}: merge {} is merge {} again", where_, rank, earlier->second);
+      if (!is_new) throw Error("[tokenizer] {}: merge {} repeats merge {}", where_, rank, earlier->second);
     }
   }
 

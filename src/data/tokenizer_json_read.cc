@@ -235,7 +235,7 @@ std::unique_ptr<Tokenizer> read_char(const Node& root, std::string_view where) {
                             splitter["behavior"].value() == "Isolated" && !splitter["invert"].boolean(false);
   if (!by_character)
     splitter.expected(fmt::format("a Split by {}, as WordLevel is for characters only", kEachCharacter));
-  if (root["added_tokens"].size() != 0) root["added_tokens"].expected("no tokens but characters");
+  if (root["added_tokens"].size() != 0) root["added_tokens"].expected("only characters");
   if (!root["post_processor"].is_null()) root["post_processor"].expected("none");
   const Node vocab = root["model"]["vocab"];
   std::vector<uint32_t> characters;
@@ -256,7 +256,7 @@ Json parse(std::string_view text, std::string_view where) {
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
-    throw Error("[tokenizer] {}: expected JSON, found a mistake at byte {}", where, error.byte);
+    throw Error("[tokenizer] {}: expected JSON, found a syntax error at byte {}", where, error.byte);
   } catch (const Json::exception&) {
     throw Error("[tokenizer] {}: expected JSON, found a number that is out of range", where);
   }

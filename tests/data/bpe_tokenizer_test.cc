@@ -196,15 +196,15 @@ TEST(BpeTokenizer, RejectsPartsThatDoNotFit) {
   bad = good, bad.merges[0].result = 0;
   EXPECT_EQ(message(bad), "[tokenizer] m: merge 0: expected token 0 to be \"ab\", found \"!\"");
   bad = good, bad.merges.push_back(bad.merges[0]);
-  EXPECT_EQ(message(bad), "[tokenizer] m: merge 1 is merge 0 again");
+  EXPECT_EQ(message(bad), "[tokenizer] m: merge 1 repeats merge 0");
   bad = good, add_token(bad, "<s>"), add_token(bad, "<s>");
-  EXPECT_EQ(message(bad), "[tokenizer] m: added token \"<s>\" is there twice");
+  EXPECT_EQ(message(bad), "[tokenizer] m: added token \"<s>\" appears twice");
   bad = good, add_token(bad, "\xff");
   EXPECT_EQ(message(bad), "[tokenizer] m: added token 257: expected UTF-8, found \"\\xff\"");
   bad = good, add_token(bad, "\u00e9");  // how GPT-2's alphabet writes the byte 0xe9
-  EXPECT_EQ(message(bad), "[tokenizer] m: added token \"\u00e9\": expected another text than that of token 165");
+  EXPECT_EQ(message(bad), "[tokenizer] m: added token \"\u00e9\": expected a text that differs from token 165");
   bad = good, add_token(bad, "ab");
-  EXPECT_EQ(message(bad), "[tokenizer] m: added token \"ab\": expected another text than that of token 256");
+  EXPECT_EQ(message(bad), "[tokenizer] m: added token \"ab\": expected a text that differs from token 256");
 }
 
 }  // namespace

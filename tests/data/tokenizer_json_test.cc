@@ -113,13 +113,13 @@ TEST(TokenizerJson, NamesWhatDoesNotFit) {
   EXPECT_EQ(with(R"("merges")", R"("verges")"), "[tokenizer] t.json: model: merges: expected an array, found nothing");
   EXPECT_EQ(with(R"("h e")", R"("h  e")"), "[tokenizer] t.json: model: merges[0]: expected two tokens, found \"h  e\"");
   EXPECT_EQ(with(R"("h e")", R"(["h"])"), "[tokenizer] t.json: model: merges[0]: expected two tokens, found an array");
-  EXPECT_EQ(with(R"("h e")", R"("Ġ t")"), "[tokenizer] t.json: merge 1 is merge 0 again");
+  EXPECT_EQ(with(R"("h e")", R"("Ġ t")"), "[tokenizer] t.json: merge 1 repeats merge 0");
   EXPECT_EQ(with(R"("id":0)", R"("id":5)"),
             "[tokenizer] t.json: added_tokens[0]: expected id 0 as in the vocabulary, found 5");
   EXPECT_EQ(with(R"("Ġthe":258)", R"("\u4e2d":258)").find("[tokenizer] t.json: model: merges[2]"), 0u);
   EXPECT_EQ(with(R"("model":)", R"("modell":)"), "[tokenizer] t.json: model: expected an object, found nothing");
   EXPECT_EQ(message("[]"), "[tokenizer] t.json: expected an object, found an array");
-  EXPECT_EQ(message("{\"a\":\n"), "[tokenizer] t.json: expected JSON, found a mistake at byte 7");
+  EXPECT_EQ(message("{\"a\":\n"), "[tokenizer] t.json: expected JSON, found a syntax error at byte 7");
   EXPECT_EQ(message("{\"a\":1e999}"), "[tokenizer] t.json: expected JSON, found a number that is out of range");
 }
 

@@ -133,7 +133,7 @@ TEST_F(TokenizerFile, ErrorsNameTheFile) {
   EXPECT_NE(error_of([&] { Tokenizer::load(path("")); }).find("expected a file"), std::string::npos);
   std::ofstream(path("empty.json")).flush();
   EXPECT_EQ(error_of([&] { Tokenizer::load(path("empty.json")); }),
-            "[tokenizer] " + path("empty.json") + ": expected JSON, found a mistake at byte 1");
+            "[tokenizer] " + path("empty.json") + ": expected JSON, found a syntax error at byte 1");
   EXPECT_NE(error_of([&] { ByteTokenizer().save(path("no/t.json")); }).find("cannot be opened"), std::string::npos);
 }
 
