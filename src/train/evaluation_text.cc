@@ -11,7 +11,7 @@ EvaluationText open_held_out(const TrainedModel& trained) {
   check_same_data(trained.config, text.dataset, trained.state);
   text.range = text.dataset.split.validation;
   if (text.range.size() == 0) {
-    throw Error("eval: {} was trained with nothing held out; name a text to evaluate on", trained.folder.string());
+    throw Error("eval: {} was trained without held-out text; name a text to evaluate on", trained.folder.string());
   }
   return text;
 }

@@ -76,7 +76,7 @@ std::vector<std::string> HealthWarnings::of(const HealthReport& report) {
     const auto& names = changed[static_cast<size_t>(verdict)];
     if (!names.empty()) warnings.push_back(fmt::format("step {}: {}: {}", report.step, list_of(names), what));
   };
-  tell(Verdict::kNan, "the gradient has NaN");
+  tell(Verdict::kNan, "the gradient contains NaN");
   tell(Verdict::kInfinite, "the gradient is infinite");
   tell(Verdict::kDead, fmt::format("the gradient is all zero (a dead layer); {}", kTryDead));
   tell(Verdict::kVanishing,

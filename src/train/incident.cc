@@ -206,7 +206,7 @@ std::string describe(const Incident& incident, uint64_t sequences, uint64_t at_o
         incident.loss, deviations_text(incident.spike_z), incident.worst_sequence + 1, sequences, incident.worst_loss);
   }
   const auto& [weight, pass] = incident.findings;
-  if (weight) text += fmt::format("; {} has {} before the step", weight->tensor, kind_of(*weight));
+  if (weight) text += fmt::format("; {} contains {} before the step", weight->tensor, kind_of(*weight));
   if (pass) text += fmt::format("; {}", describe(*pass, sequences, at_once));
   return text;
 }

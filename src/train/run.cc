@@ -203,7 +203,7 @@ class Session {
     end(observer);
     throw Error(
         "[run] {}; {}the run stopped before this step's update and can be resumed (diagnostics.policy); saved in {}",
-        report.text, too_many ? fmt::format("{} incidents before it are the limit; ", state_.incidents) : "",
+        report.text, too_many ? fmt::format("{} incidents have reached the limit; ", state_.incidents) : "",
         report.folder.empty() ? "no folder, see the warning" : report.folder.string());
   }
 

@@ -75,9 +75,9 @@ class Documents(program.ProgramTest):
     def test_characters_have_no_end_of_text_and_a_line_says_so(self):
         lines = self.write("lines.jsonl", json_lines(TEXT, TEXT))
         printed = self.train("run", lines, "--steps", "1")
-        self.assertEqual(printed.count("documents follow each other without a mark"), 1, printed)
-        self.assertNotIn("without a mark", self.resume("run"))
-        self.assertNotIn("without a mark", self.train("one", self.write("text.txt", TEXT), "--steps", "1"))
+        self.assertEqual(printed.count("documents are not separated"), 1, printed)
+        self.assertNotIn("not separated", self.resume("run"))
+        self.assertNotIn("not separated", self.train("one", self.write("text.txt", TEXT), "--steps", "1"))
 
     def test_a_vocabulary_without_a_line_feed_has_a_default_prompt(self):
         self.train("run", self.write("text.txt", "abc " * 500), "--steps", "1")

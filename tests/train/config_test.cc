@@ -168,7 +168,7 @@ TEST(RunConfig, EverySeedRoundTrips) {
     apply_value(valued, "train.seed", std::to_string(seed), "set");
     EXPECT_EQ(valued, config);
   }
-  EXPECT_HAS("write a seed from 2^63 on in quotation marks", toml_message("[train]\nseed = 18446744073709551615"));
+  EXPECT_HAS("put a seed of 2^63 or above in quotation marks", toml_message("[train]\nseed = 18446744073709551615"));
   constexpr const char* kRange = "train.seed: expected a whole number from 0 to 18446744073709551615, found ";
   EXPECT_HAS(kRange + std::string("'18446744073709551616'"), set_message("train.seed=18446744073709551616"));
   EXPECT_HAS(kRange + std::string("-1"), set_message("train.seed=-1"));

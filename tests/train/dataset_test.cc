@@ -115,7 +115,7 @@ TEST_F(DatasetTest, DocumentsWithoutEndsAreAWarning) {
       several.data.sampling = one.data.sampling = sampling;
       open(several);
       ASSERT_EQ(warnings_.size(), 1u);
-      EXPECT_TRUE(contains(warnings_[0], "a.jsonl: documents follow each other without a mark"));
+      EXPECT_TRUE(contains(warnings_[0], "a.jsonl: documents are not separated"));
       open(one).tokenizer->save((folder_.path() / "known.json").string());
       EXPECT_TRUE(warnings_.empty());
     }

@@ -166,7 +166,7 @@ TEST(HealthWarnings, SayWhatIsWrongAndWhatToTry) {
   };
   const std::vector<Case> cases = {
       {{.name = "a", .norm = 1, .largest = 1}, 1, {}},
-      {{.name = "a", .norm = kNan, .largest = kNan}, kNan, {"step 7: a: the gradient has NaN"}},
+      {{.name = "a", .norm = kNan, .largest = kNan}, kNan, {"step 7: a: the gradient contains NaN"}},
       {{.name = "a", .norm = kInfinity, .largest = kInfinity}, kInfinity, {"step 7: a: the gradient is infinite"}},
       {{.name = "a", .norm = 0, .largest = 0, .zeros = 1}, 1, {"step 7: a: the gradient is all zero", "rate"}},
       {{.name = "a", .norm = 9e-8, .largest = 1e-9}, 1, {"step 7: a: the gradient's norm is below 1e-07", "raise"}},

@@ -108,14 +108,14 @@ TEST_F(IncidentTest, NanInAWeightIsNamedAndNoPolicyGoesOnForever) {
     Listener sick;
     const std::string error = error_of_copy(config, policy, sick);
     EXPECT_TRUE(has(error,
-                    "the loss is NaN; h.1.mlp.c_fc.weight has NaN before the step; first NaN: h.1.mlp.c_fc, "
+                    "the loss is NaN; h.1.mlp.c_fc.weight contains NaN before the step; first NaN: h.1.mlp.c_fc, "
                     "sequence 1 of 8, micro-batch 1 of"))
         << error;
-    EXPECT_EQ(has(error, "2 incidents before it are the limit"), policy != Policy::kStop) << error;
+    EXPECT_EQ(has(error, "2 incidents have reached the limit"), policy != Policy::kStop) << error;
     EXPECT_EQ(sick.incidents.size(), policy == Policy::kStop ? 1u : 3u);
     EXPECT_EQ(sick.incidents[0].trouble, Trouble::kLoss);
     EXPECT_EQ(sick.steps.size(), policy == Policy::kSkip ? 2u : 0u);
-    EXPECT_TRUE(has(sick.warnings.empty() ? "" : sick.warnings[0], "the gradient has NaN"));
+    EXPECT_TRUE(has(sick.warnings.empty() ? "" : sick.warnings[0], "the gradient contains NaN"));
     EXPECT_TRUE(fs::exists(root_ / std::string(policy_name(policy)) / "incidents" / "step-00000017" / "incident.json"));
   }
 }
