@@ -48,7 +48,7 @@ constexpr const char* kExamples = R"(Examples:
                                                           then: tensorboard --logdir runs
   quern train book.txt --run runs/safe --set diagnostics.spike_z=6 --set diagnostics.policy=rollback
                                                           roll back when the loss spikes
-  quern train --preset small --memory 300M --run runs/lean   use the fastest plan within 300 MB
+  quern train --preset small --memory 300M --run runs/lean   use the fastest plan within a memory limit
   quern train --preset small --steps 50 --profile            profile against the hardware's limits
   quern train --preset small --steps 50 --trace trace.json   write a timeline for https://ui.perfetto.dev
 
