@@ -1,4 +1,4 @@
-"""Quern: trains small transformers on CPUs, reproducibly, and uses them.
+"""Quern: train small transformers on CPUs, reproducibly, and run them.
 
 >>> model = quern.load("runs/first")
 >>> logits = model.logits(model.encode("Once upon a time"))
@@ -11,11 +11,11 @@ __all__ = ["Column", "Error", "Model", "ReplayBuffer", "Sample", "Saving", "Snap
            "TrainResult", "__version__", "load", "preset", "snapshot_info", "train"]
 
 
-def _attach(shared, file):  # what a pickled ReplayBuffer calls in the process that it comes to
+def _attach(shared, file):  # called when a pickled ReplayBuffer is unpickled, in the receiving process
     return ReplayBuffer.attach(shared, file)
 
 
-for _name in __all__:  # so that people are told where to find them
+for _name in __all__:  # so that repr() and help() show the public module
     if _name != "__version__":
         globals()[_name].__module__ = "quern"
 del _name

@@ -1,4 +1,4 @@
-"""`python -m quern`: the program `quern`."""
+"""`python -m quern`: runs the `quern` program."""
 
 import importlib.metadata
 import os
@@ -7,7 +7,7 @@ import sys
 
 
 def find_program():
-    """Beside the package in a build folder, or where pip has put it; None if it is nowhere."""
+    """Path of the program: next to the package in a build folder, or where pip installed it; None if not found."""
     candidates = [pathlib.Path(__file__).resolve().parents[2] / "quern"]
     for distribution in importlib.metadata.distributions(name="quern"):
         candidates += [file.locate() for file in distribution.files or [] if file.match("bin/quern")]
@@ -17,7 +17,7 @@ def find_program():
 def main():
     program = find_program()
     if program is None:
-        sys.exit("quern: expected the program beside the package, found none; install both with `pip install .`")
+        sys.exit("quern: expected the program next to the package, found none; install both with `pip install .`")
     try:
         os.execv(program, [str(program), *sys.argv[1:]])  # replaces Python, so exit codes and signals are the program's
     except OSError as error:

@@ -19,7 +19,7 @@ std::vector<int32_t> narrowed(const py::array& array) {
   std::vector<int32_t> ids(static_cast<size_t>(values.size()));
   for (size_t i = 0; i < ids.size(); ++i) {
     const Whole value = values.data()[i];
-    if (!std::in_range<int32_t>(value)) throw Error("[model] tokens: expected ids of 32 bits, found {}", value);
+    if (!std::in_range<int32_t>(value)) throw Error("[model] tokens: expected 32-bit ids, found {}", value);
     ids[i] = static_cast<int32_t>(value);
   }
   return ids;
@@ -27,7 +27,7 @@ std::vector<int32_t> narrowed(const py::array& array) {
 
 std::vector<int32_t> ids_of(const py::array& array) {
   const char kind = array.dtype().kind();
-  if (array.size() == 0) return {};  // of any kind: an empty list has none
+  if (array.size() == 0) return {};  // any dtype: NumPy picks one for an empty list
   if (kind == 'i') return narrowed<int64_t>(array);
   if (kind == 'u') return narrowed<uint64_t>(array);
   throw Error("[model] tokens: expected whole numbers, found {}", py::str(array.dtype()).cast<std::string>());
@@ -53,7 +53,7 @@ Tokens tokens_from(const py::object& object) {
 
 size_t threads_from(const py::object& threads) {
   if (threads.is_none()) return std::min(cpu_info().usable_cores, train::kMaxThreads);
-  if (py::isinstance<py::bool_>(threads)) {  // as for train.threads: True is no number of threads
+  if (py::isinstance<py::bool_>(threads)) {  // as for train.threads, True is not a number of threads
     throw Error("threads: expected a whole number from 1 to {}, found {}", train::kMaxThreads, shown(threads));
   }
   return whole_from(threads, "threads", 1, train::kMaxThreads);

@@ -12,24 +12,24 @@
 
 namespace quern::python {
 
-// Token ids of one sequence or of several of equal length. A copy: other threads may change the caller's array while
-// Python's lock is not ours, after the ids were checked.
+// Token ids of one sequence or of several of equal length. A copy: while the GIL is released, other threads may change
+// the caller's array after the ids were checked.
 struct Tokens {
   std::vector<int32_t> ids;  // (count, T)
   size_t count = 0, T = 0;
   bool several = false;  // two dimensions
 };
 
-// From whatever NumPy makes an array of. Error unless it has one or two dimensions and whole numbers of 32 bits.
+// From anything NumPy can convert to an array. Error unless it has one or two dimensions and 32-bit integers.
 Tokens tokens_from(const py::object& object);
 
-// The threads that a function may use: every core for None. Error unless 1 to train::kMaxThreads.
+// Number of threads for a function: every core for None. Error unless 1 to train::kMaxThreads.
 size_t threads_from(const py::object& threads);
 
-// Raises KeyboardInterrupt, or what another signal's handler raised. Takes Python's lock for it.
+// Raises KeyboardInterrupt, or the exception of another signal's handler. Acquires the GIL.
 void check_signals();
 
-// warnings.warn(text). With Python's lock.
+// warnings.warn(text). The caller holds the GIL.
 void warn(const std::string& text);
 
 }  // namespace quern::python

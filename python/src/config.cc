@@ -16,7 +16,8 @@
 namespace quern::python {
 namespace {
 
-constexpr const char* kPresetDoc = R"(The settings of a preset (tiny, small or gpt2), which train() takes as `config`.
+constexpr const char* kPresetDoc =
+    R"(Returns the settings of a preset (tiny, small or gpt2), to pass to train() as `config`.
 
 >>> config = quern.preset("tiny")
 >>> config["model"]["layers"], config["train"]["steps"]
@@ -34,7 +35,7 @@ struct Getter {
   py::object operator()(const train::ListField& field) const { return py::cast(field.of(config)); }
 };
 
-// A whole number beyond what TOML has travels as its digits, as it does in a file (train/config_fields.h).
+// An integer beyond TOML's range is passed as a string of digits, as in a file (train/config_fields.h).
 train::SettingValue number_of(py::handle object, const std::string& what) {
   const auto number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
   if (!number) {
@@ -60,12 +61,12 @@ train::SettingValue value_of(py::handle object, std::string_view where, const st
   if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
     std::vector<std::string> items;
     for (const py::handle item : object) {
-      if (!is_path(item)) throw Error("{}: expected a list of texts, found {} in it", what, type_name(item));
+      if (!is_path(item)) throw Error("{}: expected a list of strings, found {} in it", what, type_name(item));
       items.push_back(py::isinstance<py::str>(item) ? text_from(item, what) : path_from(item, what).string());
     }
     return items;
   }
-  throw Error("[config] {}: {}: expected a number, a text, True, False or a list, found {}", where, in_quotes(path),
+  throw Error("[config] {}: {}: expected a number, a string, True, False or a list, found {}", where, in_quotes(path),
               type_name(object));
 }
 
@@ -89,7 +90,7 @@ void apply_table(train::RunConfig& config, const py::dict& settings, std::string
 }  // namespace
 
 py::dict to_dict(const train::RunConfig& config) {
-  train::RunConfig copy = config;  // fields hand out references that can be written
+  train::RunConfig copy = config;  // fields return mutable references
   py::dict tables;
   for (const train::Field& field : train::fields()) {
     const py::str table = std::string(field.table);

@@ -1,4 +1,4 @@
-// A run's settings as Python sees them: {"model": {"layers": 4, ...}, "train": {...}, ...}.
+// A run's settings as a Python dict: {"model": {"layers": 4, ...}, "train": {...}, ...}.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@ namespace quern::python {
 
 py::dict to_dict(const train::RunConfig& config);
 
-// Settings over those of `config`, as {"model.layers": 4} or {"model": {"layers": 4}}. Error that starts with `where`
-// for what is no setting or not a value of it.
+// Overrides settings of `config`, given as {"model.layers": 4} or {"model": {"layers": 4}}. Error that starts with
+// `where` for an unknown setting or an invalid value.
 void apply_dict(train::RunConfig& config, const py::dict& settings, std::string_view where);
 
-// preset(): the settings of a preset.
+// Binds preset(): the settings of a preset.
 void bind_config(py::module_& module);
 
 }  // namespace quern::python

@@ -1,4 +1,4 @@
-// quern.load() and quern.Model: a trained model, used.
+// quern.load() and quern.Model.
 #include "train/load.h"
 
 #include <fmt/format.h>

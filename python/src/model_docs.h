@@ -1,15 +1,16 @@
-// What help() says about a model. tests/python/package_test.py runs the examples.
+// Docstrings of models. tests/python/package_test.py runs the examples.
 #pragma once
 
 namespace quern::python {
 
-inline constexpr const char* kLoadDoc = R"(The model of the newest whole checkpoint of the run in this folder.
+inline constexpr const char* kLoadDoc = R"(Loads the newest complete checkpoint of the run in this folder.
 
 >>> model = quern.load("runs/first")
 >>> model
 <quern.Model runs/first: step ..., ... parameters, context ..., vocabulary ...>)";
 
-inline constexpr const char* kModelDoc = R"(A trained model; load() makes it. Several threads may use it at once.
+inline constexpr const char* kModelDoc =
+    R"(A trained model, returned by load(). Several threads may use it concurrently.
 
 >>> model = quern.load("runs/first")
 >>> text = "Once" + model.generate("Once", tokens=10))";
@@ -19,30 +20,30 @@ inline constexpr const char* kPathDoc = R"(The folder of the run.
 >>> model.path
 PosixPath('runs/first'))";
 
-inline constexpr const char* kConfigDoc = R"(Every setting of the run, by tables.
+inline constexpr const char* kConfigDoc = R"(Every setting of the run, as a dict of tables.
 
 >>> model.config["model"]["context"] == model.context
 True)";
 
-inline constexpr const char* kStepDoc = R"(How many steps it was trained for.
+inline constexpr const char* kStepDoc = R"(Number of steps the model was trained for.
 
 >>> model.step <= model.config["train"]["steps"]
 True)";
 
-inline constexpr const char* kParametersDoc = R"(How many numbers it consists of.
+inline constexpr const char* kParametersDoc = R"(Number of parameters.
 
 >>> model.parameters > model.vocabulary * model.config["model"]["width"]
 True)";
 
-inline constexpr const char* kContextDoc = R"(How many tokens it sees at most.
+inline constexpr const char* kContextDoc = R"(Maximum number of tokens in a sequence.
 
 >>> tokens = model.encode("Once upon a time, in a house at the end of the road, there was a cat.")
 >>> logits = model.logits(tokens[-model.context:]))";
 
-inline constexpr const char* kVocabularyDoc = R"(How many rows the token table has: the last dimension of logits().
+inline constexpr const char* kVocabularyDoc = R"(Number of rows in the token table: the last dimension of logits().
 
-At least as many as the tokenizer has tokens. Where model.vocabulary asked for more, the rows after those are filler: no
-text has such tokens, generate() never draws them, decode() refuses them.
+At least the number of tokens in the tokenizer. If the setting model.vocabulary is larger, the additional rows are
+padding: no text encodes to them, generate() never draws them, and decode() rejects them.
 
 >>> model.logits(model.encode("Once")).shape[-1] == model.vocabulary
 True)";
@@ -52,50 +53,54 @@ inline constexpr const char* kWeightsHashDoc = R"(SHA-256 of the weights, as `qu
 >>> model.weights_hash == quern.load(model.path).weights_hash
 True)";
 
-inline constexpr const char* kEncodeDoc = R"(The token ids of a text, or of bytes, as int32.
+inline constexpr const char* kEncodeDoc = R"(Returns the token ids of a str or of bytes, as int32.
 
 >>> model.decode(model.encode("Once"))
 'Once')";
 
-inline constexpr const char* kDecodeDoc = R"(The text of token ids. Bytes that are no character become U+FFFD.
+inline constexpr const char* kDecodeDoc = R"(Returns the text of the token ids. Invalid UTF-8 becomes U+FFFD.
 
 >>> model.decode(model.encode("Once"))
 'Once')";
 
-inline constexpr const char* kLogitsDoc = R"(The logits of every position as float32.
+inline constexpr const char* kLogitsDoc = R"(Returns the logits of every position, as float32.
 
-(T, V) for T tokens, (B, T, V) for (B, T) of them, V the vocabulary, filler rows included. Position t tells what follows tokens 0 ... t. T is
-at most `context`. `threads`: every core by default; the bits do not depend on it.
+The shape is (T, V) for T tokens and (B, T, V) for tokens of shape (B, T). V is the vocabulary, padding rows included.
+The logits at position t predict the token that follows tokens 0 ... t. T is at most `context`. `threads`: number of
+threads, every core by default; results are bit-identical for any number.
 
 >>> tokens = model.encode("Once upon")
 >>> model.logits(tokens).shape == (len(tokens), model.vocabulary)
 True)";
 
 inline constexpr const char* kLossDoc =
-    R"(Mean loss, in nats, of predicting each token from those before it in its sequence.
+    R"(Returns the mean loss, in nats, of predicting each token from the preceding tokens of its sequence.
 
-One sequence or several of equal length, of 2 to `context` + 1 tokens. `threads` as for logits().
+`tokens` is one sequence, or several of equal length, of 2 to `context` + 1 tokens. `threads` as for logits().
 
 >>> model.loss(model.encode("Once upon a time")) < model.loss(model.encode("emit a nopu ecnO"))
 True)";
 
 inline constexpr const char* kEvaluateDoc =
-    R"(What `quern eval` measures: on text files and folders, or on the text held out from training.
+    R"(Evaluates like `quern eval`: on text files and folders, or on the text held out from training if none are given.
 
 >>> sorted(model.evaluate())
 ['bits_per_byte', 'loss', 'perplexity', 'tokens'])";
 
-inline constexpr const char* kGenerateDoc = R"(Continues `prompt` by up to `tokens` tokens and returns what was added.
+inline constexpr const char* kGenerateDoc =
+    R"(Continues `prompt` by up to `tokens` tokens and returns the generated text.
 
-temperature: below 1 more likely text, above 1 more surprising, 0 the likeliest token. top_k: only the k likeliest
-tokens, 0 for all. top_p: only the likeliest tokens that make up this share. The same prompt and seed give the same
-text, with any number of threads: what `quern generate` prints after the prompt. Without a prompt the text starts with a
-new line. It ends where the model ends the document; with ignore_end=True it has "<|endoftext|>" there and continues.
+temperature: below 1 gives more likely text, above 1 more surprising text, 0 always the most likely token. top_k:
+sample from the k most likely tokens only; 0 for all. top_p: sample only from the most likely tokens whose
+probabilities add up to this. The same prompt and seed give the same text with any number of threads, and the same text
+as `quern generate` prints after the prompt. Without a prompt, the text starts with a new line. It ends where the model
+ends the document; with ignore_end=True it contains "<|endoftext|>" there and continues.
 
 >>> model.generate("Once", tokens=20, seed=7) == model.generate("Once", tokens=20, seed=7)
 True)";
 
-inline constexpr const char* kStreamDoc = R"(The pieces of what generate() returns, each as soon as it is known.
+inline constexpr const char* kStreamDoc =
+    R"(Returns an iterator over the text of generate(), piece by piece as it is generated.
 
 >>> "".join(model.stream("Once", tokens=20)) == model.generate("Once", tokens=20)
 True)";

@@ -1,5 +1,5 @@
-// The extension quern._quern. Another concept: a file with bind_NAME(), declared in module.h and called here, its names
-// in quern/__init__.py and quern/_quern.pyi.
+// The extension quern._quern. To add a concept, write a file with bind_NAME(), declare it in module.h, call it here,
+// and add its names to quern/__init__.py and quern/_quern.pyi.
 #include "module.h"
 
 #include <exception>
@@ -12,7 +12,7 @@
 namespace quern::python {
 namespace {
 
-constexpr const char* kErrorDoc = R"(Bad input: one line that says where, what was expected and what was found.
+constexpr const char* kErrorDoc = R"(Bad input. The message is one line: where, what was expected and what was found.
 
 >>> try:
 ...     quern.load("nowhere")
@@ -20,7 +20,7 @@ constexpr const char* kErrorDoc = R"(Bad input: one line that says where, what w
 ...     print(error)
 [run] nowhere: expected a run with a config.toml, found none)";
 
-// OSError(number, text, path), which Python makes a FileNotFoundError or whatever the number means.
+// OSError(number, text, path), which Python maps to FileNotFoundError or another subclass by the error number.
 void raise_os_error(const std::filesystem::filesystem_error& error) {
   const py::tuple arguments = py::make_tuple(error.code().value(), error.code().message(), error.path1().string());
   PyErr_SetObject(PyExc_OSError, arguments.ptr());

@@ -1,5 +1,5 @@
-// What the files of the extension offer to module.cc: one for each concept. They convert and let go of Python's lock;
-// the work is in the library.
+// One function per file of the extension, called by module.cc. They convert arguments and release the GIL; the work is
+// done in the library.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -13,17 +13,17 @@
 namespace quern::python {
 namespace {
 
-// An int for whatever has __index__; none for anything else.
+// An int for anything with __index__; nullopt otherwise.
 std::optional<py::object> as_int(const py::handle& object) {
   if (PyLong_Check(object.ptr())) return py::reinterpret_borrow<py::object>(object);
   if (PyIndex_Check(object.ptr()) == 0) return std::nullopt;
   auto number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
   if (number) return number;
-  PyErr_Clear();  // an array of several numbers, say
+  PyErr_Clear();  // such as an array of several numbers
   return std::nullopt;
 }
 
-// None when it does not fit.
+// nullopt when it does not fit.
 std::optional<uint64_t> unsigned_value(const py::object& number) {
   const uint64_t value = PyLong_AsUnsignedLongLong(number.ptr());
   if (value != static_cast<uint64_t>(-1) || PyErr_Occurred() == nullptr) return value;
@@ -41,7 +41,7 @@ bool is_negative(const py::object& number) {
   return PyObject_RichCompareBool(number.ptr(), py::int_(0).ptr(), Py_LT) == 1;
 }
 
-// The double that is this int; none when there is no such double.
+// The double equal to this int; nullopt if there is none.
 std::optional<double> exact_double(const py::object& number) {
   const double value = PyLong_AsDouble(number.ptr());
   if (PyErr_Occurred() != nullptr) {
@@ -52,16 +52,16 @@ std::optional<double> exact_double(const py::object& number) {
   return PyObject_RichCompareBool(back.ptr(), number.ptr(), Py_EQ) == 1 ? std::optional(value) : std::nullopt;
 }
 
-// A finite number at or above this rounds to infinity: half a step above the largest.
+// A finite number at or above this rounds to infinity: half an ulp above the largest finite value.
 constexpr double kFloatOverflow = 0x1.ffffffp127;
 constexpr double kHalfOverflow = 65520;
 
-// What numbers of a dtype can be.
+// The range of a dtype's values.
 struct Limits {
-  char kind;         // b, i, u or f, as NumPy's
-  int64_t min = 0;   // of the whole numbers
-  uint64_t max = 0;  // of those below 2^64
-  int digits = 0;    // of a float: bits of the mantissa
+  char kind;         // b, i, u or f, as in NumPy
+  int64_t min = 0;   // of integers
+  uint64_t max = 0;  // of integers below 2^64
+  int digits = 0;    // of floats: bits of the mantissa
   double overflow = std::numeric_limits<double>::infinity();
 
   bool holds(uint64_t magnitude) const {
@@ -100,7 +100,7 @@ Limits limits_of(const py::dtype& dtype) {
   return {.kind = kind, .max = kAll, .digits = 53};
 }
 
-// Whether int64, uint64 or double can represent all of its values; NumPy's longdouble is none of these.
+// Whether int64, uint64 or double can represent all of its values; false for NumPy's longdouble.
 bool is_number(const py::dtype& dtype) {
   const char kind = dtype.kind();
   return kind == 'b' || kind == 'i' || kind == 'u' || (kind == 'f' && dtype.itemsize() <= 8);
@@ -116,7 +116,7 @@ std::string place_text(size_t index, size_t count) {
   return count == 1 ? std::string() : fmt::format(" at element {}", index);
 }
 
-// Of an array whose numbers are all numbers of `Wide`.
+// For an array whose values all fit in `Wide`.
 template <typename Wide>
 void check_values(const py::array& given, const py::dtype& dtype, std::string_view what) {
   const Limits limits = limits_of(dtype);
@@ -143,8 +143,8 @@ bool is_in(const Limits& limits, const py::object& item) {
   return false;
 }
 
-// The numbers of a list, one by one, as they were given. NumPy makes floats of [2**63, 1], which changes large numbers,
-// and objects of numbers that it does not know, such as Fractions.
+// Converts the numbers of a list one by one, as given. NumPy would convert [2**63, 1] to floats, which changes large
+// numbers, and keep number types that it does not know, such as Fraction, as objects.
 py::array from_items(const py::object& given, const py::dtype& dtype, std::string_view what) {
   const Limits limits = limits_of(dtype);
   const py::module_ numpy = py::module_::import("numpy");
@@ -159,8 +159,8 @@ py::array from_items(const py::object& given, const py::dtype& dtype, std::strin
   return numpy.attr("array")(numbers, dtype).attr("reshape")(objects.attr("shape"));
 }
 
-// Whether a list, or a list of lists and so on, has something that is no float: NumPy makes floats of [2**53 + 1, 0.5],
-// which changes the first. As deep as NumPy's arrays can be, since one was made of it.
+// Whether a (nested) list has an element that is not a float: NumPy would convert [2**53 + 1, 0.5] to floats, which
+// changes the first. The recursion is at most as deep as NumPy's arrays, since NumPy has made one from the list.
 bool has_other_than_floats(const py::handle& object) {
   if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return PyFloat_Check(object.ptr()) == 0;
   for (const py::handle item : object) {
@@ -186,7 +186,7 @@ std::string shown(const py::handle& object) {
     text = py::repr(object).cast<std::string>();
   } catch (const py::error_already_set&) {  // an int of thousands of digits
     return "an object of type " + type_name(object);
-  } catch (const py::cast_error&) {  // a __repr__ that is no text
+  } catch (const py::cast_error&) {  // a __repr__ that does not return a str
     return "an object of type " + type_name(object);
   }
   const bool plain = text.size() <= kMaxLength && text.find('\n') == std::string::npos;

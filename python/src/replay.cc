@@ -1,4 +1,4 @@
-// quern.ReplayBuffer: rows in, and what there is to know about them.
+// quern.ReplayBuffer: creation, adding rows and properties.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 #include <unistd.h>
@@ -26,7 +26,8 @@ using replay::BufferOptions;
 using replay::ReplayBuffer;
 using replay::Storage;
 
-// The columns are those of `columns`, a dict, and of the other arguments: a column may have the name of one of ours.
+// The columns come from the dict `columns` and from keyword arguments; the dict allows a column to have the name of a
+// parameter.
 py::dict all_columns(const py::object& columns, const py::kwargs& more, std::string_view storage) {
   if (columns.is_none()) return more;
   if (!is_mapping(columns)) {
@@ -44,7 +45,7 @@ uint64_t add_rows(PyReplay& self, const ColumnTypes::Rows& rows, std::span<const
 
 py::object id_or_none(uint64_t id) { return id == replay::kNoRow ? py::object(py::none()) : py::object(py::int_(id)); }
 
-// As floats: those of the caller where they are.
+// As float32; the caller's array without a copy if it has that dtype.
 py::array_t<float> priorities_from(const py::object& given, std::string_view what) {
   const py::array found = py::array::ensure(given);
   if (found && found.dtype().equal(py::dtype::of<float>())) return array_from(given, py::dtype::of<float>(), what);
@@ -87,7 +88,7 @@ size_t update_priorities(PyReplay& self, const py::object& ids, const py::object
                                        {given.data(), static_cast<size_t>(given.size())});
 }
 
-// One row by its id, as {name: array}; None when it is not there any more.
+// One row by id, as {name: array}; None if it is no longer in the buffer.
 py::object get(const PyReplay& self, const py::object& number) {
   const uint64_t id = whole_from(number, "[replay] get: id");
   const ColumnTypes::OutputArrays places = self.types.outputs_in(py::none(), 1, "get");
@@ -149,15 +150,15 @@ std::string repr(const PyReplay& self) {
                      self.buffer.schema().columns().size(), options.prioritised ? ", prioritised" : "", where);
 }
 
-// So that a buffer can be handed to another process.
+// For pickle, so that a buffer can be passed to another process.
 py::tuple reduce(const PyReplay& self) {
   if (self.storage.kind == Storage::Kind::kPrivate) {
     throw Error(
-        "[replay] expected a buffer with shared= or file= to hand to another process, found one in private memory");
+        "[replay] expected a buffer with shared= or file= to pass to another process, found one in private memory");
   }
   const py::object name = py::str(self.storage.name);
   const bool shared = self.storage.kind == Storage::Kind::kShared;
-  const py::object attach = py::module_::import("quern").attr("_attach");  // pickle knows functions by their names
+  const py::object attach = py::module_::import("quern").attr("_attach");  // pickle refers to functions by name
   return py::make_tuple(attach, py::make_tuple(shared ? name : py::none(), shared ? py::object(py::none()) : name));
 }
 

@@ -48,7 +48,7 @@ bool same_shape(const py::array& array, const Column& column, size_t first) {
   return true;
 }
 
-// A whole number, or several.
+// An integer or a sequence of integers.
 std::vector<size_t> shape_from(const py::handle& object, std::string_view column) {
   const std::string what = fmt::format("[replay] column {}: shape", in_quotes(column));
   std::vector<size_t> shape;
@@ -64,14 +64,14 @@ std::vector<size_t> shape_from(const py::handle& object, std::string_view column
   return shape;
 }
 
-// Whatever NumPy takes for a dtype, but None, which it takes for float64.
+// Anything NumPy accepts as a dtype except None, which NumPy takes as float64.
 replay::DType dtype_from(const py::handle& object, std::string_view column) {
   std::string name = text_from(py::str(object), fmt::format("[replay] column {}: dtype", in_quotes(column)));
   try {
     if (!object.is_none()) {
       name = py::dtype::from_args(py::reinterpret_borrow<py::object>(object)).attr("name").cast<std::string>();
     }
-  } catch (const py::error_already_set&) {  // no dtype: refused below, as it was given
+  } catch (const py::error_already_set&) {  // not a dtype: rejected below, with its original text
   }
   try {
     return replay::dtype_named(name);
@@ -195,7 +195,7 @@ ColumnTypes::Rows ColumnTypes::row_of(const py::dict& values, std::string_view w
   Rows result{.columns = {}, .rows = 1, .keep = {}};
   for (size_t c = 0; c < columns_.size(); ++c) {
     py::object found = get(values, c);
-    if (!py::isinstance<py::array>(found)) {  // an array must fit as it is
+    if (!py::isinstance<py::array>(found)) {  // arrays are not converted
       found = array_from(found, dtypes_[c], fmt::format("[replay] {}: column {}", where, in_quotes(columns_[c].name)));
     }
     const auto array = py::reinterpret_borrow<py::array>(found);
@@ -212,7 +212,7 @@ ColumnTypes::OutputArrays ColumnTypes::outputs_in(const py::object& out, size_t 
     throw Error("[replay] {}: out: expected a dict of arrays, found {}", where, type_name(out));
   }
   if (!out.is_none()) {
-    // A copy holds the arrays: another thread may empty the caller's dict while Python's lock is not ours.
+    // The copy keeps the arrays alive: another thread may clear the caller's dict while the GIL is released.
     result.arrays = py::reinterpret_steal<py::dict>(PyDict_Copy(out.ptr()));
     check_names(result.arrays, Given::kSome, where);
   }
@@ -271,7 +271,7 @@ void bind_column(py::module_& module) {
       .def_property_readonly("stored_bytes", &Column::stored_bytes, kColumnStoredBytesDoc)
       .def(
           "__eq__",
-          [](const Column& a, const Column& b) {  // their names are those of the dict that they are in
+          [](const Column& a, const Column& b) {  // ignores the name, which is the key in the dict of columns
             return std::tie(a.dtype, a.shape, a.encoding, a.max_nonzero) ==
                    std::tie(b.dtype, b.shape, b.encoding, b.max_nonzero);
           },

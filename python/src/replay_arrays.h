@@ -1,4 +1,4 @@
-// NumPy arrays as the columns of a replay buffer: checked, and never copied.
+// NumPy arrays as the columns of a replay buffer: checked, never copied.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -12,14 +12,14 @@
 
 namespace quern::python {
 
-// The columns of a buffer with what Python knows them by, made once.
+// The columns of a buffer with their NumPy dtypes and Python names, created once.
 class ColumnTypes {
  public:
   explicit ColumnTypes(const replay::Schema& schema);
 
-  // Rows to add, from a dict by column names. Every column must be there and no other; each array must have the
-  // column's dtype and shape after a first dimension that is the same for all, and be C-contiguous: Error naming the
-  // column, expected and found. The pointers are valid as long as the arrays that `keep` holds.
+  // Rows to add, from a dict by column name. It must contain exactly the buffer's columns. Each array must be
+  // C-contiguous and have the column's dtype and shape, after a first dimension that is the same for all; otherwise
+  // Error names the column, expected and found. The pointers are valid as long as the arrays in `keep`.
   struct Rows {
     std::vector<const std::byte*> columns;
     size_t rows = 0;
@@ -27,11 +27,11 @@ class ColumnTypes {
   };
   Rows rows_of(const py::dict& arrays, std::string_view where) const;
 
-  // The same for one row, without a first dimension; numbers and lists are taken too, and copied.
+  // The same for one row, without the first dimension. Also accepts numbers and lists, which are copied.
   Rows row_of(const py::dict& values, std::string_view where) const;
 
-  // Arrays for `rows` rows: those in `out` (a dict; null pointers for columns that it leaves out), which must be
-  // writable too, or new ones where it is None.
+  // Arrays for `rows` rows: those in `out` (a dict; null pointers for columns it omits), which must also be writable,
+  // or new arrays if it is None.
   struct OutputArrays {
     std::vector<std::byte*> columns;
     py::dict arrays;

@@ -1,4 +1,4 @@
-// A replay buffer as Python holds it.
+// The C++ side of quern.ReplayBuffer.
 #pragma once
 
 #include <memory>
@@ -22,13 +22,13 @@ struct PyReplay {
 
 using PyReplayClass = py::class_<PyReplay, std::shared_ptr<PyReplay>>;
 
-// Where, from what the constructor, attach() and remove() are given.
+// The storage for the arguments of the constructor, attach() and remove().
 replay::Storage storage_from(const py::object& shared, const py::object& file);
 
-// Random for None.
+// A random seed for None.
 replay::Seed seed_from(const py::object& seed);
 
-// A new one with the schema, and with all that `options` says.
+// A new buffer with this schema and these options.
 std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const replay::BufferOptions& options,
                                       const replay::Storage& storage, const replay::Seed& seed);
 

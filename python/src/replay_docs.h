@@ -1,17 +1,18 @@
-// What help() says about replay buffers. tests/python/package_test.py runs the examples.
+// Docstrings of replay buffers. tests/python/package_test.py runs the examples.
 #pragma once
 
 namespace quern::python {
 
-inline constexpr const char* kColumnDoc = R"(What a column of a ReplayBuffer holds in each row.
+inline constexpr const char* kColumnDoc = R"(Type, shape and encoding of a column of a ReplayBuffer.
 
 >>> quern.Column("float32", (119, 8, 8), encoding="bits").stored_bytes
 952)";
 
-inline constexpr const char* kColumnInitDoc = R"(A column of this dtype and shape of one row.
+inline constexpr const char* kColumnInitDoc = R"(Creates a column; shape is that of one row.
 
-encoding says how it lies in the buffer; arrays go in and come out with the dtype and shape. "raw": as it is. "bits": a
-bit an element, for zeros and ones alone. "sparse": index and value of up to `max_nonzero` elements that are not zero.
+encoding is how the buffer stores the column; it does not affect the dtype and shape of the arrays that are added and
+sampled. "raw": unchanged. "bits": one bit per element, for zeros and ones only. "sparse": index and value of up to
+`max_nonzero` nonzero elements.
 
 >>> quern.Column("float32", (4672,), encoding="sparse", max_nonzero=256)
 quern.Column('float32', (4672,), encoding='sparse', max_nonzero=256))";
@@ -26,26 +27,26 @@ inline constexpr const char* kColumnShapeDoc = R"(The shape of one row.
 >>> buffer.columns["planes"].shape
 (2, 8, 8))";
 
-inline constexpr const char* kColumnEncodingDoc = R"(How it lies in the buffer: raw, bits or sparse.
+inline constexpr const char* kColumnEncodingDoc = R"(How the buffer stores the column: raw, bits or sparse.
 
 >>> buffer.columns["planes"].encoding
 'raw')";
 
 inline constexpr const char* kColumnMaxNonzeroDoc =
-    R"(Of a sparse column: how many elements of a row may differ from zero.
+    R"(Maximum number of nonzero elements in a row of a sparse column.
 
 >>> quern.Column("float32", 100, encoding="sparse", max_nonzero=7).max_nonzero
 7)";
 
-inline constexpr const char* kColumnStoredBytesDoc = R"(Bytes of one row in the buffer.
+inline constexpr const char* kColumnStoredBytesDoc = R"(Size of one row of the column in the buffer, in bytes.
 
 >>> quern.Column("uint8", 80).stored_bytes, quern.Column("uint8", 80, encoding="bits").stored_bytes
 (80, 10))";
 
 inline constexpr const char* kReplayBufferDoc =
-    R"(A ring of rows that threads and processes add to and sample from at once, without a lock.
+    R"(A ring buffer of rows that threads and processes add to and sample from concurrently, without locks.
 
-Nobody ever sees a row that is not whole. When the ring is full the oldest rows are overwritten.
+Readers never see a partially written row. When the buffer is full, the oldest rows are overwritten.
 
 >>> buffer = quern.ReplayBuffer({"planes": ("float32", (2, 8, 8)), "value": "float32"}, capacity=1000)
 >>> buffer.add_batch(planes=np.zeros((4, 2, 8, 8), np.float32), value=np.arange(4, dtype=np.float32))
@@ -55,55 +56,56 @@ Nobody ever sees a row that is not whole. When the ring is full the oldest rows 
 ((2, 2, 8, 8), (2,)))";
 
 inline constexpr const char* kReplayInitDoc =
-    R"(A new buffer. columns: {name: dtype}, {name: (dtype, shape of one row)} or {name: Column}.
+    R"(Creates a buffer. columns: {name: dtype}, {name: (dtype, shape of one row)} or {name: Column}.
 
-In private memory, or with shared="name" in shared memory that other processes attach() to, or with file=path in a file
-that also survives the end of every process. prioritised: rows have priorities, and sample(rule="prioritised") draws
-them in proportion to priority ** alpha. samples_per_insert, min_size and slack: those who add and those who sample wait
-for one another so that each row is sampled so many times on average, within `slack` samples, and nobody samples before
-there are min_size rows. prefault: touch all of the memory now, and not when rows first come. seed: of sample(), 0 to
-2**64 - 1.
+The buffer is in private memory by default; with shared="name", in shared memory that other processes can attach() to;
+with file=path, in a file that outlives all processes. prioritised: rows have priorities, and
+sample(rule="prioritised") draws them in proportion to priority ** alpha. samples_per_insert, min_size and slack are
+the rate limit: add() and sample() wait for each other so that each row is sampled samples_per_insert times on average,
+within `slack` samples, and sampling waits until there are min_size rows. prefault: touch all memory now instead of
+when rows are first added. seed: seed of sample(), 0 to 2**64 - 1.
 
 >>> quern.ReplayBuffer({"board": ("uint8", (8, 8)), "value": "float32"}, capacity=100, prioritised=True)
 <quern.ReplayBuffer: 0 of 100 rows, 2 columns, prioritised>)";
 
-inline constexpr const char* kAttachDoc = R"(The buffer that another process made with shared= or file=.
+inline constexpr const char* kAttachDoc = R"(Attaches to a buffer that another process created with shared= or file=.
 
-Waits up to `patience` seconds for it to appear. A ReplayBuffer that is handed to another process (multiprocessing,
-pickle) does the same by itself.
+Waits up to `patience` seconds for it to appear. A ReplayBuffer that is passed to another process (multiprocessing,
+pickle) attaches automatically.
 
 >>> made = quern.ReplayBuffer({"value": "float32"}, capacity=10, file="rows.replay")
 >>> same = quern.ReplayBuffer.attach(file="rows.replay")
 >>> made.add(value=1.5), len(same)
 (0, 1))";
 
-inline constexpr const char* kRemoveDoc = R"(Removes shared memory or a file by its name; whether there was one.
+inline constexpr const char* kRemoveDoc = R"(Removes shared memory or a file by name; returns whether it existed.
 
-Those who are attached can go on using it; it is gone when the last one is.
+Processes that are attached can continue to use it; its memory is freed when the last of them detaches.
 
 >>> quern.ReplayBuffer.remove(shared="nobody-made-this")
 False)";
 
-inline constexpr const char* kAddDoc = R"(Adds one row, given by columns (or as a dict), and returns its id.
+inline constexpr const char* kAddDoc = R"(Adds one row, given as keyword arguments or as a dict, and returns its id.
 
-An array must have the column's dtype and shape; a number or a list is converted if its values stay what they are: a
-float may be rounded, but 1e300 is no float32, and 2.5 or 300 no uint8. priority: the highest so far by default.
-timeout: seconds to wait where the buffer has a rate limit; TimeoutError then.
+An array must have the column's dtype and shape. A number or a list is converted if the dtype can represent its values:
+a float may be rounded, but 1e300 is rejected for float32, and 2.5 or 300 for uint8. priority: the highest so far by
+default. timeout: maximum seconds to wait for the rate limit, if the buffer has one; then TimeoutError is raised.
 
 >>> buffer.add(planes=np.zeros((2, 8, 8), np.float32), value=0.5)
 4)";
 
 inline constexpr const char* kAddBatchDoc =
-    R"(Adds rows straight from arrays, one row for each index of their first dimension; returns the id of the last.
+    R"(Adds rows directly from arrays, one row per index of their first dimension; returns the id of the last.
 
 Each array must have the column's dtype and shape and be C-contiguous: nothing is converted or copied twice, and
-nothing is written when something is wrong. Python's lock is free meanwhile. priorities: one a row; the highest so far
-by default. timeout: seconds to wait where the buffer has a rate limit; TimeoutError then.
+nothing is written if any argument is invalid. The GIL is released meanwhile. priorities: one per row; the highest so
+far by default. timeout: maximum seconds to wait for the rate limit, if the buffer has one; then TimeoutError is raised.
 
 >>> buffer.add_batch(planes=np.zeros((2, 2, 8, 8), np.float32), value=np.ones(2, np.float32))
 5)";
 
-inline constexpr const char* kGetDoc = R"(The row with this id as {name: array}, or None when it is not there any more.
+inline constexpr const char* kGetDoc =
+    R"(Returns the row with this id as {name: array}, or None if it has been overwritten or does not exist.
 
 >>> buffer.get(0)["value"]
 0.0
@@ -111,25 +113,25 @@ inline constexpr const char* kGetDoc = R"(The row with this id as {name: array},
 True)";
 
 inline constexpr const char* kUpdatePrioritiesDoc =
-    R"(New priorities for the rows with these ids, such as Sample.ids; how many of them were still there.
+    R"(Sets the priorities of the rows with these ids, such as Sample.ids; returns how many of the rows still exist.
 
-Ids are whole numbers: floats and negative ones are refused.
+Ids must be non-negative integers; floats are rejected.
 
 >>> prioritised.update_priorities([0, 1], [0.5, 2.0])
 2)";
 
-inline constexpr const char* kCapacityDoc = R"(How many rows it holds at most.
+inline constexpr const char* kCapacityDoc = R"(Maximum number of rows.
 
 >>> buffer.capacity
 1000)";
 
 inline constexpr const char* kTotalAddedDoc =
-    R"(How many rows were ever added, by everyone; len() is how many there are.
+    R"(Number of rows ever added, by all processes; len() is the number of rows in the buffer.
 
 >>> buffer.total_added >= len(buffer)
 True)";
 
-inline constexpr const char* kColumnsDoc = R"(The columns by their names.
+inline constexpr const char* kColumnsDoc = R"(The columns, by name.
 
 >>> list(buffer.columns)
 ['planes', 'value'])";
@@ -139,21 +141,22 @@ inline constexpr const char* kPrioritisedDoc = R"(Whether rows have priorities.
 >>> buffer.prioritised
 False)";
 
-inline constexpr const char* kRowBytesDoc = R"(Bytes that a row takes.
+inline constexpr const char* kRowBytesDoc = R"(Size of a row in bytes.
 
 >>> buffer.row_bytes == 2 * 8 * 8 * 4 + 4
 True)";
 
-inline constexpr const char* kSeedDoc = R"(What sample() draws follows from this, from `draws` and from the rows.
+inline constexpr const char* kSeedDoc =
+    R"(The seed of sample(). The rows drawn depend on the seed, on `draws` and on the rows in the buffer.
 
-Unless it was given, another process has another one. A seed that was given stays the same in a forked process, which
-then draws what its parent draws.
+By default the seed is random and different in each process. A seed given by the caller is the same in a forked
+process, which then draws the same rows as its parent.
 
 >>> quern.ReplayBuffer({"value": "float32"}, capacity=10, seed=7).seed
 7)";
 
 inline constexpr const char* kDrawsDoc =
-    R"(Calls of sample() that gave rows, so far. Set it to what it was to draw the same again.
+    R"(Number of calls of sample() that returned rows. Set it to an earlier value to repeat the draws since then.
 
 >>> before = buffer.draws
 >>> first = buffer.sample(3).ids
@@ -161,19 +164,20 @@ inline constexpr const char* kDrawsDoc =
 >>> bool((buffer.sample(3).ids == first).all())
 True)";
 
-inline constexpr const char* kSampleDoc = R"(n rows, drawn by a rule, as a Sample.
+inline constexpr const char* kSampleDoc = R"(Draws n rows by a rule and returns them as a Sample.
 
-rule: "uniform" (with replacement), "without_replacement", "prioritised", or "recent", where a row's chance halves with
-every half_life rows of age. beta: importance weights of "prioritised" are (rows * chance) ** -beta over the largest.
-out: a Sample to fill once more, or a dict of arrays for the columns that are wanted; nothing is allocated for rows
-then. timeout: seconds to wait where the buffer has a rate limit; TimeoutError then. Python's lock is free meanwhile.
+rule: "uniform" (with replacement), "without_replacement", "prioritised", or "recent", where a row's probability halves
+with every half_life rows of age. beta: the importance weights of "prioritised" are (rows * probability) ** -beta,
+divided by the largest. out: a Sample to reuse, or a dict of arrays for the columns to read; no memory is then allocated
+for rows. timeout: maximum seconds to wait for the rate limit, if the buffer has one; then TimeoutError is raised. The
+GIL is released meanwhile.
 
 >>> batch = buffer.sample(256)
 >>> batch = buffer.sample(256, out=batch, rule="recent", half_life=100)
 >>> values = np.empty(256, np.float32)
 >>> sample = buffer.sample(256, out={"value": values}))";
 
-inline constexpr const char* kSampleClassDoc = R"(Rows that ReplayBuffer.sample() drew: arrays by column names.
+inline constexpr const char* kSampleClassDoc = R"(Rows drawn by ReplayBuffer.sample(): arrays by column name.
 
 >>> batch = buffer.sample(4)
 >>> batch["value"].shape
@@ -181,7 +185,7 @@ inline constexpr const char* kSampleClassDoc = R"(Rows that ReplayBuffer.sample(
 >>> sorted(dict(**batch))
 ['planes', 'value'])";
 
-inline constexpr const char* kSampleKeysDoc = R"(The names of the columns.
+inline constexpr const char* kSampleKeysDoc = R"(The column names.
 
 >>> list(buffer.sample(4).keys())
 ['planes', 'value'])";
@@ -191,22 +195,22 @@ inline constexpr const char* kSampleValuesDoc = R"(The arrays of the columns.
 >>> [array.shape for array in buffer.sample(4).values()]
 [(4, 2, 8, 8), (4,)])";
 
-inline constexpr const char* kSampleItemsDoc = R"(The names of the columns with their arrays.
+inline constexpr const char* kSampleItemsDoc = R"(The column names with their arrays.
 
 >>> {name: array.shape for name, array in buffer.sample(4).items()}
 {'planes': (4, 2, 8, 8), 'value': (4,)})";
 
-inline constexpr const char* kSampleArraysDoc = R"(The arrays by column names, as a dict.
+inline constexpr const char* kSampleArraysDoc = R"(The arrays by column name, as a dict.
 
 >>> buffer.sample(4).arrays["value"].dtype
 dtype('float32'))";
 
-inline constexpr const char* kSampleIdsDoc = R"(The id of each row: how many were added before it.
+inline constexpr const char* kSampleIdsDoc = R"(The id of each row: the number of rows added before it.
 
 >>> buffer.sample(4).ids.dtype
 dtype('uint64'))";
 
-inline constexpr const char* kSampleAgesDoc = R"(How many rows were added after each; 0 for the newest.
+inline constexpr const char* kSampleAgesDoc = R"(The number of rows added after each row; 0 for the newest.
 
 >>> bool((buffer.sample(4).ages < buffer.capacity).all())
 True)";
@@ -217,24 +221,24 @@ inline constexpr const char* kSampleWeightsDoc = R"(The importance weight of eac
 [1.0, 1.0, 1.0, 1.0])";
 
 inline constexpr const char* kSaveDoc =
-    R"(Saves the rows, in order and with their priorities, into a file that appears complete or not at all.
+    R"(Saves the rows, in order and with their priorities, to a file that appears complete or not at all.
 
-Others may add meanwhile. threads: every core by default.
+Rows may be added meanwhile. threads: every core by default.
 
 >>> buffer.save("rows.snapshot").rows == len(buffer)
 True)";
 
-inline constexpr const char* kSaveInBackgroundDoc = R"(The same as save(), while the caller goes on; returns a Saving.
+inline constexpr const char* kSaveInBackgroundDoc = R"(Like save(), but returns a Saving immediately.
 
-Keep it: dropping the Saving waits for the end.
+Hold on to the Saving: deleting it waits until the file is saved.
 
 >>> buffer.save_in_background("rows.snapshot").result().rows == len(buffer)
 True)";
 
 inline constexpr const char* kLoadSnapshotDoc =
-    R"(Adds the rows of a snapshot: the newest `capacity` of them if there are more.
+    R"(Adds the rows of a snapshot, or the newest `capacity` of them if there are more.
 
-Every byte of the file is checked first. The columns must be those of the buffer.
+The entire file is verified first. Its columns must match those of the buffer.
 
 >>> saved = buffer.save("rows.snapshot")
 >>> small = quern.ReplayBuffer(buffer.columns, capacity=2)
@@ -242,61 +246,61 @@ Every byte of the file is checked first. The columns must be those of the buffer
 (2, 2))";
 
 inline constexpr const char* kExportNpzDoc =
-    R"(Saves the rows as arrays that numpy.load() opens: the columns, __ids__ and, if there are any, __priorities__.
+    R"(Saves the rows as arrays for numpy.load(): the columns, __ids__ and, if rows have priorities, __priorities__.
 
 >>> exported = buffer.export_npz("rows.npz")
 >>> np.load("rows.npz")["value"].shape == (len(buffer),)
 True)";
 
-inline constexpr const char* kImportNpzDoc = R"(Adds the rows of what export_npz() or numpy.savez() saved.
+inline constexpr const char* kImportNpzDoc = R"(Adds the rows of a file saved by export_npz() or numpy.savez().
 
-There must be an array for each column, and all are checked before anything is written.
+It must contain an array for each column. All arrays are checked before anything is written.
 
 >>> np.savez("new.npz", planes=np.zeros((3, 2, 8, 8), np.float32), value=np.ones(3, np.float32))
 >>> buffer.import_npz("new.npz").rows
 3)";
 
 inline constexpr const char* kFromSnapshotDoc =
-    R"(A new buffer with the columns, the capacity (unless given) and the rows of a snapshot.
+    R"(Creates a buffer with the columns, the capacity (unless given) and the rows of a snapshot.
 
 >>> saved = buffer.save("rows.snapshot")
 >>> len(quern.ReplayBuffer.from_snapshot("rows.snapshot")) == len(buffer)
 True)";
 
-inline constexpr const char* kSnapshotInfoDoc = R"(What a snapshot holds, as a dict, without reading its rows.
+inline constexpr const char* kSnapshotInfoDoc = R"(Describes a snapshot, as a dict, without reading its rows.
 
 >>> saved = buffer.save("rows.snapshot")
 >>> quern.snapshot_info("rows.snapshot")["capacity"]
 1000)";
 
-inline constexpr const char* kSnapshotResultDoc = R"(What save() or load() did.
+inline constexpr const char* kSnapshotResultDoc = R"(The result of save() or load().
 
 >>> buffer.save("rows.snapshot")
 <quern.SnapshotResult: ... rows, ... bytes, 0 skipped>)";
 
-inline constexpr const char* kResultRowsDoc = R"(Rows that were saved or loaded.
+inline constexpr const char* kResultRowsDoc = R"(Number of rows saved or loaded.
 
 >>> buffer.save("rows.snapshot").rows == len(buffer)
 True)";
 
-inline constexpr const char* kResultBytesDoc = R"(Bytes of the file.
+inline constexpr const char* kResultBytesDoc = R"(Size of the file in bytes.
 
 >>> buffer.save("rows.snapshot").bytes > 0
 True)";
 
 inline constexpr const char* kResultSkippedDoc =
-    R"(Saving: rows overwritten before they were reached. Loading: rows that found no room.
+    R"(Rows not saved because they were overwritten meanwhile, or not loaded because they did not fit.
 
 >>> buffer.save("rows.snapshot").skipped
 0)";
 
-inline constexpr const char* kSavingDoc = R"(A snapshot that is being saved; save_in_background() returns it.
+inline constexpr const char* kSavingDoc = R"(A snapshot that is being saved, returned by save_in_background().
 
 >>> saving = buffer.save_in_background("rows.snapshot")
 >>> saving.result().skipped
 0)";
 
-inline constexpr const char* kSavingDoneDoc = R"(Whether it is saved, or failed.
+inline constexpr const char* kSavingDoneDoc = R"(Whether saving has finished or failed.
 
 >>> saving = buffer.save_in_background("rows.snapshot")
 >>> result = saving.result()
@@ -304,7 +308,7 @@ inline constexpr const char* kSavingDoneDoc = R"(Whether it is saved, or failed.
 True)";
 
 inline constexpr const char* kSavingResultDoc =
-    R"(Waits for the end and returns a SnapshotResult, or raises what went wrong.
+    R"(Waits until saving has finished and returns a SnapshotResult, or raises the error that occurred.
 
 >>> buffer.save_in_background("rows.snapshot").result().rows == len(buffer)
 True)";

@@ -1,4 +1,4 @@
-// ReplayBuffer.sample(): rows out, into new arrays or into the caller's.
+// ReplayBuffer.sample(): draws rows into new arrays or into the caller's.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
@@ -33,7 +33,7 @@ Rule rule_named(const std::string& name) {
   throw Error("[replay] sample: rule: expected uniform, without_replacement, prioritised or recent, found {}", name);
 }
 
-// What sample() returns, and takes as `out` to fill once more.
+// Returned by sample(), which also accepts it as `out`, to be reused.
 struct Sample {
   py::dict arrays;
   py::array_t<uint64_t> ids, ages;

@@ -1,4 +1,4 @@
-// ReplayBuffer.save(), load() and their like: a buffer as a file.
+// ReplayBuffer.save(), load() and the other functions that write or read a buffer's rows as a file.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using replay::SnapshotOptions;
 using replay::SnapshotResult;
 
-// A snapshot that is being saved. Keeps the buffer.
+// A snapshot that is being saved. Keeps the buffer alive.
 struct Saving {
   Saving(std::shared_ptr<PyReplay> its_buffer, replay::BackgroundSave&& started)
       : buffer(std::move(its_buffer)), save(std::make_unique<replay::BackgroundSave>(std::move(started))) {}
@@ -30,7 +30,7 @@ struct Saving {
   Saving& operator=(const Saving&) = delete;
   ~Saving() {
     const py::gil_scoped_release unlocked;
-    save.reset();  // waits, but in a child of os.fork(), where nobody saves
+    save.reset();  // waits, except in a child of os.fork(), where no thread is saving
   }
 
   bool done() const { return save->wait_for(0); }
@@ -55,7 +55,7 @@ SnapshotResult save(const PyReplay& self, const fs::path& path, const py::object
 
 std::unique_ptr<Saving> save_in_background(const std::shared_ptr<PyReplay>& self, const fs::path& path,
                                            const py::object& threads) {
-  // Absolute: the current folder may be another one when it is written.
+  // Absolute: the current directory may change before the file is written.
   return std::make_unique<Saving>(
       self, replay::save_snapshot_in_background(self->buffer, fs::absolute(path), options_of(threads)));
 }

@@ -1,4 +1,4 @@
-// Waiting for the other side of a rate limit, as a Python program wants to wait: without its lock, and interruptible.
+// Waiting for a rate limit from Python: with the GIL released, and interruptible.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace quern::python {
 
-// The seconds of a `timeout` argument; infinitely many for None. TypeError when it is no number, Error for NaN.
+// The seconds of a `timeout` argument; infinity for None. TypeError if it is not a number, Error for NaN.
 inline double timeout_from(const py::object& timeout) {
   if (timeout.is_none()) return std::numeric_limits<double>::infinity();
   if (!is_real(timeout)) throw py::type_error("[replay] timeout: expected seconds or None, found " + shown(timeout));
@@ -22,8 +22,8 @@ inline double timeout_from(const py::object& timeout) {
   return seconds;
 }
 
-// The result of call(wait), which waits for at most `seconds` without Python's lock and looks for Ctrl-C meanwhile.
-// TimeoutError when the time is over.
+// The result of call(wait), which waits for at most `seconds` with the GIL released and checks for Ctrl-C meanwhile.
+// TimeoutError when the time is up.
 template <typename Call>
 auto waiting(double seconds, const Call& call) {
   try {

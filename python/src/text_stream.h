@@ -1,4 +1,4 @@
-// A text that a model writes, piece by piece.
+// Text generation, piece by piece.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ namespace quern::python {
 
 void bind_text_stream(py::module_& module);
 
-// Model.generate() and Model.stream().
+// Binds Model.generate() and Model.stream().
 void bind_generation(py::class_<train::TrainedModel, std::shared_ptr<train::TrainedModel>>& model);
 
 }  // namespace quern::python

@@ -1,6 +1,6 @@
-// Texts, file names and dicts of Python as ours. A str may hold what is no text (half of a surrogate pair) and a file
-// name what no file system takes (a zero byte): an Error says so, where pybind11 alone would raise a RuntimeError, or a
-// TypeError about the signature.
+// Conversion of Python strings, file names and dicts to C++. A str may hold invalid text (half of a surrogate pair),
+// and a file name may hold a zero byte, which no file system accepts: these raise an Error, where pybind11 alone would
+// raise a RuntimeError, or a TypeError about the signature.
 #pragma once
 
 #include <filesystem>
@@ -11,20 +11,20 @@
 
 namespace quern::python {
 
-// The UTF-8 of a str. `what` starts the message of the Error.
+// The UTF-8 of a str. `what` is the prefix of the Error message.
 std::string text_from(const py::handle& text, std::string_view what);
 
 // Whether it is a str, or a path with __fspath__().
 bool is_path(const py::handle& object);
 
-// A file name, from what is_path() or bytes.
+// A file name, from an object that is_path() accepts or from bytes.
 std::filesystem::path path_from(const py::handle& object, std::string_view what);
 
-// A dict, or a new one with the items of another mapping. Error for anything else.
+// The dict itself, or a new one with the items of another mapping. Error for anything else.
 py::dict dict_from(const py::handle& object, std::string_view what);
 bool is_mapping(const py::handle& object);
 
-// For the arguments of functions that take a str, or its UTF-8 as bytes.
+// An argument that is a str, or its UTF-8 as bytes.
 struct Text {
   std::string value;
 };
@@ -47,7 +47,7 @@ struct type_caster<quern::python::Text> {
   }
 };
 
-// In the place of that of pybind11/stl/filesystem.h.
+// Replaces the caster in pybind11/stl/filesystem.h.
 template <>
 struct type_caster<std::filesystem::path> {
   PYBIND11_TYPE_CASTER(std::filesystem::path, const_name("os.PathLike"));

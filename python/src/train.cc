@@ -1,4 +1,4 @@
-// quern.train(): a run from its first step to its last, or on from where it stopped.
+// quern.train(): starts or resumes a run.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
@@ -52,7 +52,7 @@ TrainResult train_run(const Request& request) {
   TrainOptions options{.out = request.out, .resume = request.resume};
   if (request.preset) options.preset = request.preset->value;
   const RunConfig config = api::run_config(options, [&](RunConfig& found) { apply(found, request); });
-  // Called without Python's lock. A function that returns False or raises, and a signal such as Ctrl-C, end the run
+  // Called with the GIL released. A function that returns False or raises, or a signal such as Ctrl-C, ends the run
   // after the step, with a checkpoint.
   options.on_step = [&](const Step& step) {
     const py::gil_scoped_acquire lock;

@@ -212,9 +212,9 @@ def test_bad_tokens_are_named(model):
                 f"[model] tokens: expected ids of 0 to {last}, found {last + 1} at position 2 of sequence 0")
         refuses(lambda: function([[3, 4], [-1, 4]]),
                 f"[model] tokens: expected ids of 0 to {last}, found -1 at position 0 of sequence 1")
-        refuses(lambda: function([2**40, 1]), f"[model] tokens: expected ids of 32 bits, found {2**40}")
+        refuses(lambda: function([2**40, 1]), f"[model] tokens: expected 32-bit ids, found {2**40}")
         refuses(lambda: function(np.array([2**64 - 1, 1], np.uint64)),
-                f"[model] tokens: expected ids of 32 bits, found {2**64 - 1}")
+                f"[model] tokens: expected 32-bit ids, found {2**64 - 1}")
         refuses(lambda: function(ids.astype(np.float32)), "[model] tokens: expected whole numbers, found float32")
         refuses(lambda: function("Once"), "[model] tokens: expected 1 or 2 dimensions, found 0")
         refuses(lambda: function(np.zeros((1, 1, 3), np.int32)), "[model] tokens: expected 1 or 2 dimensions, found 3")

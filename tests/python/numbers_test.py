@@ -197,7 +197,7 @@ def test_settings(folder):
     refuses(lambda: train(threads=np.float32(2)), "threads: expected a whole number from 1 to 64, found 2.0")
     refuses(lambda: train(threads=2**80), f"threads: expected 1 to 64, found {2**80}")
     refuses(lambda: train(set={"train.batch": 2.0}), "train.batch: expected a whole number from 1 to 1000000, found 2")
-    refuses(lambda: train(set={"optimizer.rate": np.complex64(1j)}), "'optimizer.rate': expected a number, a text", "complex64")
+    refuses(lambda: train(set={"optimizer.rate": np.complex64(1j)}), "'optimizer.rate': expected a number, a string", "complex64")
     refuses(lambda: train(set={"optimizer.rate": 10**400}), "optimizer.rate: expected a number from 0 to 10, found '1000")
     refuses(lambda: train(set={"optimizer.clip": 2**53 + 1}), "optimizer.clip: expected a number from 0 to 1000000000, found 9007199254740993")
     assert not (folder / "run").exists()

@@ -73,9 +73,9 @@ def test_names_that_are_bytes_but_no_text(folder):
 
 def test_lists_where_they_do_not_belong(folder):
     refuses(lambda: train(folder, set={**SMALL, "train.batch": [1]}),
-            "[config] set: train.batch: expected a list of texts, found int in it")
+            "[config] set: train.batch: expected a list of strings, found int in it")
     refuses(lambda: train(folder, set={**SMALL, "train.batch": ["1"]}), "train.batch: expected a whole number", "a list")
-    refuses(lambda: train(folder, data=[3]), "[config] data: data.paths: expected a list of texts, found int in it")
+    refuses(lambda: train(folder, data=[3]), "[config] data: data.paths: expected a list of strings, found int in it")
     refuses(lambda: train(folder, set=[("train.steps", 1)]), "[config] set: expected a dict, found list")
     refuses(lambda: train(folder, config=3), "[config] config: expected the name of a file, found int")
     refuses(lambda: quern.ReplayBuffer(["x"], capacity=3), "[replay] columns: expected a dict, found list")

@@ -185,7 +185,7 @@ def test_bad_settings_are_named_and_nothing_is_written(folder):
             ({"set": {"train.batch": "x"}},
              "[config] set: train.batch: expected a whole number from 1 to 1000000, found 'x'"),
             ({"set": {"train.batch": None}},
-             "[config] set: 'train.batch': expected a number, a text, True, False or a list, found NoneType"),
+             "[config] set: 'train.batch': expected a number, a string, True, False or a list, found NoneType"),
             ({"set": {3: 4}}, "[config] set: expected names of settings, found 3"),
             ({"steps": -1}, "[config] steps: train.steps: expected a whole number from 0 to 1000000000, found -1"),
             ({"threads": 65}, "threads: expected 1 to 64, found 65"),
