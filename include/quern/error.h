@@ -19,12 +19,12 @@ namespace quern {
 
 namespace detail {
 template <typename... Args>
-struct ErrorFormat;  // a format string that is checked at compile time; the library alone defines and uses it
+struct ErrorFormat;  // a format string that is checked at compile time; defined and used only inside the library
 }
 
 // Bad input, a bad file or a bad configuration. The message is one line that starts with the location in brackets and
 // says what was expected and what was found: "[checkpoint] a.safetensors: expected version 3, found 7". It is safe to
-// show on a terminal, whatever bytes the file or name had: see the constructor.
+// show on a terminal, whatever bytes the file or name contained: see the constructor.
 class Error : public std::runtime_error {
  public:
   // Control characters, line breaks and bytes that are not UTF-8 are escaped in what().

@@ -1,4 +1,4 @@
-// Trained models: load one and ask it about tokens. <quern/generate.h> lets it write text, <quern/train.h> makes one.
+// Trained models: loading, logits and evaluation. <quern/generate.h> generates text, <quern/train.h> trains models.
 //
 //   const quern::Model model = quern::Model::load("runs/first");
 //   const std::vector<int32_t> tokens = model.tokenizer().encode("Once upon a time");
@@ -20,29 +20,29 @@
 
 namespace quern {
 
-// What Model::evaluate() measured.
+// The result of Model::evaluate().
 struct Evaluation {
   double loss = 0;                      // nats per token
   double perplexity = 0;                // exp(loss)
-  std::optional<double> bits_per_byte;  // comparable between tokenizers; none for a run without a tokenizer
-  uint64_t tokens = 0;                  // tokens that were predicted
+  std::optional<double> bits_per_byte;  // comparable between tokenizers; nullopt for a run without a tokenizer
+  uint64_t tokens = 0;                  // number of tokens predicted
 };
 
-// Immutable. A copy refers to the same weights; any number of threads may use it at once. Functions use `threads`
-// threads, every core for 0, and their results are bit-identical for any number of them.
+// Immutable. A copy refers to the same weights; any number of threads may use it concurrently. Functions use `threads`
+// threads, every core for 0, and their results are bit-identical for any number of threads.
 class Model {
  public:
-  // The newest complete checkpoint of the run in this folder. Damaged checkpoints that it passes over are reported to
+  // Loads the newest complete checkpoint of the run in this folder. Damaged checkpoints that it skips are reported to
   // `on_warning`. Error when the folder has no run or no complete checkpoint.
   static Model load(const std::filesystem::path& run,
                     const std::function<void(const std::string& text)>& on_warning = {});
 
-  std::filesystem::path path() const;  // the folder, as load() was given it
+  std::filesystem::path path() const;  // the folder as passed to load()
   std::string config() const;          // every setting of the run, as TOML
   uint64_t step() const;               // optimizer steps it was trained for
   size_t parameters() const;           // number of weights
-  size_t context() const;              // tokens that it sees at once
-  size_t vocabulary() const;           // rows of its token table, V below; at least the tokenizer's ids
+  size_t context() const;              // max tokens in a sequence
+  size_t vocabulary() const;           // rows of the token table, V below; at least the number of the tokenizer's ids
   std::string weights_hash() const;    // SHA-256 of all weights, as hex digits
 
   // Error for a run that was trained on token shards without a tokenizer.
@@ -53,15 +53,15 @@ class Model {
   // tokens.
   std::vector<float> logits(std::span<const int32_t> tokens, size_t length, size_t threads = 0) const;
 
-  // Mean loss in nats of predicting each token but the first of its sequence. Error unless length is 2 to
+  // Mean loss in nats of predicting each token except the first of its sequence. Error unless length is 2 to
   // context() + 1 and divides the number of tokens.
   double loss(std::span<const int32_t> tokens, size_t length, size_t threads = 0) const;
 
-  // On the text that was held out from training, or on these files and folders. Error when the text is too short, or
-  // when the run's data has changed since.
+  // Evaluates on the text held out from training, or on these files and folders. Error when the text is too short, or
+  // when the run's data has changed since training.
   Evaluation evaluate(const std::vector<std::filesystem::path>& paths = {}, size_t threads = 0) const;
 
-  class Impl;  // for the library
+  class Impl;  // internal
   const std::shared_ptr<const Impl>& impl() const { return impl_; }
 
  private:

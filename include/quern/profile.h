@@ -1,19 +1,19 @@
-// Timing regions of a program, thread by thread and without locks: where time goes, and how fast work is done there.
+// Per-thread timing of regions of a program, without locks: time and throughput of each region.
 //
-//   const quern::Region kParse("parse", quern::Unit::kBytes);  // once in the program
+//   const quern::Region kParse("parse", quern::Unit::kBytes);  // define once per program
 //
 //   quern::Profile profile({.threads = 1});
 //   {
 //     const quern::ProfiledThread here(profile, 0);  // this thread's regions are timed from here on
-//     const quern::Timed timed(kParse, bytes);       // until the end of the block
+//     const quern::Timed timed(kParse, bytes);       // to the end of the block
 //     parse(text);
 //   }
 //   for (const quern::ProfileRow& row : profile.rows()) {
 //     std::printf("%s: %.3f s, %.1f GB/s\n", row.name, row.total, row.work / row.total * 1e-9);
 //   }
 //
-// In a run that is profiled (quern train --profile) the workers and the thread that trains are such threads already: a
-// Timed in your own code is one more row of the table and appears in the trace.
+// In a profiled run (quern train --profile) the workers and the training thread are already profiled: a Timed in your
+// own code adds a row to the table and appears in the trace.
 #pragma once
 
 #include <cstddef>
@@ -25,13 +25,13 @@ namespace quern {
 
 enum class Unit : uint8_t { kNone, kFlops, kBytes };
 
-// The regions that a program can have; further ones share a row, "more regions".
+// Max number of regions in a program; any further ones share a row, "more regions".
 inline constexpr size_t kMaxRegions = 128;
 
-// What a row of the table is about. Define it once, as a constant.
+// A row of the table. Define it once, as a constant.
 class Region {
  public:
-  // `name` must live as long as the program. `unit` is that of the work a Timed is given.
+  // `name` must live as long as the program. `unit` is the unit of the work passed to Timed.
   explicit Region(const char* name, Unit unit = Unit::kNone) noexcept;
   size_t id() const noexcept { return id_; }
 
@@ -45,8 +45,8 @@ namespace detail {
 extern constinit thread_local ThreadProfile* current_profile;
 }
 
-// Times the block it is in. The time of timed blocks inside it counts for them only, so that the times of all regions
-// add up. Costs a branch in a thread that is not profiled, and otherwise two readings of the clock, about 50 ns. No
+// Times the enclosing block. The time of nested timed blocks is counted for those only, so that the times of all
+// regions add up. Costs a branch in a thread that is not profiled, and otherwise two clock reads, about 50 ns. No
 // lock, no allocation, any thread. Must be destroyed in its own thread, in the reverse order of construction.
 class Timed {
  public:
@@ -68,15 +68,15 @@ class Timed {
   void begin(const Region& region, double work, int32_t layer) noexcept;
   void end() noexcept;
 
-  ThreadProfile* profile_ = nullptr;  // the rest is set where this is
+  ThreadProfile* profile_ = nullptr;  // the other members are set only if this is
   Timed* outer_;
-  int64_t start_, inside_;  // nanoseconds; inside_: of those that this one does not count
+  int64_t start_, inside_;  // nanoseconds; inside_ is the time of nested regions
   double work_;
   uint32_t region_;
   int32_t layer_;
 };
 
-// The totals of a region. Times are in seconds and exclude timed regions inside it.
+// The totals of a region. Times are in seconds and exclude nested timed regions.
 struct ProfileRow {
   const char* name;
   Unit unit;
@@ -90,7 +90,7 @@ struct ProfileRow {
 
 struct ProfileOptions {
   size_t threads = 1;
-  size_t events = 0;  // newest calls of each thread that are recorded for a trace
+  size_t events = 0;  // newest calls per thread to record for a trace
 };
 
 class Profile {
@@ -102,8 +102,8 @@ class Profile {
   ThreadProfile& thread(size_t i) { return *threads_[i]; }
   const ThreadProfile& thread(size_t i) const { return *threads_[i]; }
 
-  // Over threads first to last - 1, longest first, without regions that were never entered. May be called at any time:
-  // it contains the calls that have ended.
+  // Totals over threads first to last - 1, longest first, without regions that were never entered. May be called at
+  // any time; includes only calls that have ended.
   std::vector<ProfileRow> rows(size_t first, size_t last) const;
   std::vector<ProfileRow> rows() const { return rows(0, threads()); }
 

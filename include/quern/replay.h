@@ -1,4 +1,4 @@
-// Replay buffers: rows of numbers that threads and processes add and sample at the same time.
+// Replay buffers: rows of numbers that threads and processes add and sample concurrently.
 //
 //   quern::ReplayBuffer buffer({{"state", "float32", {8}}, {"action", "int32"}, {"reward", "float32"}},
 //                              {.capacity = 100'000, .storage = {.shared = "games"}});
@@ -7,7 +7,7 @@
 //   const quern::Sample batch = buffer.sample(256, {.rule = quern::Rule::kRecent, .half_life = 10'000});
 //   const std::span<const float> states = batch.values<float>("state");  // (256, 8)
 //
-// Another process reaches the same rows with quern::ReplayBuffer::attach({.shared = "games"}).
+// Another process accesses the same rows with quern::ReplayBuffer::attach({.shared = "games"}).
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ struct ReplayOptions {
   // The rate limit: add() and sample() wait for each other, so that each row is sampled this often on average.
   double samples_per_insert = 0;      // 0: no limit
   uint64_t min_size = 1;              // rows before the first sample
-  double slack = 0;                   // samples by which either side may be ahead
-  bool prefault = true;               // touch all memory now, so that no add() pays for a page fault
+  double slack = 0;                   // samples by which either side may run ahead
+  bool prefault = true;               // touch all memory now, so that add() never takes a page fault
   std::optional<uint64_t> seed = {};  // of sample(); by default random, and different in each process
 };
 
@@ -73,11 +73,11 @@ class ReplayBuffer {
   // A new buffer. Error when the name or the file exists, or there is not enough memory.
   ReplayBuffer(const std::vector<Column>& columns, const ReplayOptions& options);
 
-  // One that another process made, or that is in a file; waits up to `patience` seconds for it to appear. Error when
-  // there is none, when it is damaged, or when it belongs to another user.
+  // Attaches to a buffer that another process created, or that is in a file; waits up to `patience` seconds for it to
+  // appear. Error when it does not exist, is damaged, or belongs to another user.
   static ReplayBuffer attach(const ReplayStorage& storage, double patience = 0, std::optional<uint64_t> seed = {});
 
-  // Deletes the shared memory or file; processes that have it mapped keep it. False when there was none.
+  // Deletes the shared memory or file; processes that have it mapped can still use it. False if it did not exist.
   static bool remove(const ReplayStorage& storage);
 
   // A new buffer with the columns and rows of a snapshot; `capacity` 0: that of the buffer it was saved from.
@@ -88,30 +88,30 @@ class ReplayBuffer {
   ReplayBuffer& operator=(ReplayBuffer&&) noexcept;
   ~ReplayBuffer();
 
-  // Adds one row: every column once, in any order. Without a priority it gets the highest so far. Returns its id.
+  // Adds one row: every column once, in any order. Without a priority, the row gets the highest so far. Returns its id.
   uint64_t add(const ColumnValues& values, std::optional<float> priority = {}, double timeout = kNoTimeout);
-  // Adds rows, one after another in each array. Returns the id of the last; none for no rows.
+  // Adds rows, stored consecutively in each array. Returns the id of the last; nullopt for no rows.
   std::optional<uint64_t> add_batch(const ColumnValues& values, std::span<const float> priorities = {},
                                     double timeout = kNoTimeout);
 
-  // Draws `n` rows into new memory, or into that of an earlier sample. What is drawn depends on the seed, the number of
-  // earlier calls and the rows. Error when the buffer has no row, or the rule does not fit it.
+  // Draws `n` rows into new memory, or into that of an earlier sample. The rows drawn depend on the seed, the number of
+  // earlier calls and the rows in the buffer. Error when the buffer is empty or does not support the rule.
   Sample sample(size_t n, const SampleOptions& options = {});
   void sample(size_t n, Sample& out, const SampleOptions& options = {});
 
-  // The row with this id; none when it has been overwritten.
+  // The row with this id; nullopt if it has been overwritten.
   std::optional<Sample> get(uint64_t id) const;
 
   // Rows that have been overwritten are skipped. Returns how many were set.
   size_t update_priorities(std::span<const uint64_t> ids, std::span<const float> priorities);
 
-  // Snapshots: compressed and checksummed. The file appears complete or not at all; others may add meanwhile.
+  // Snapshots: compressed and checksummed. The file appears complete or not at all; rows may be added meanwhile.
   SnapshotResult save(const std::filesystem::path& path, size_t threads = 0) const;
   SnapshotResult load(const std::filesystem::path& path, size_t threads = 0);  // adds its rows
   SnapshotResult export_npz(const std::filesystem::path& path) const;          // for numpy.load
   SnapshotResult import_npz(const std::filesystem::path& path);                // adds its rows
 
-  uint64_t size() const;         // rows in it
+  uint64_t size() const;         // rows in the buffer
   uint64_t capacity() const;     // max rows
   uint64_t total_added() const;  // rows ever added, by every process
   const std::vector<Column>& columns() const;

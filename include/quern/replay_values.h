@@ -1,4 +1,4 @@
-// Columns of a replay buffer, and their values on the way in and out. <quern/replay.h> includes it.
+// Columns of a replay buffer, and their values as added and sampled. Included by <quern/replay.h>.
 #pragma once
 
 #include <concepts>
@@ -21,14 +21,13 @@ struct Column {
   std::string name;
   std::string dtype = "float32";   // as in NumPy: bool, int8 to int64, uint8 to uint64, float16, float32, float64
   std::vector<size_t> shape = {};  // of one row; empty for a number
-  std::string encoding = "raw";    // or "bits": zeros and ones only, a bit each; or "sparse": mostly zeros
-  size_t max_nonzero = 0;          // of "sparse": max number of values in a row that are not zero
+  std::string encoding = "raw";    // or "bits": only zeros and ones, one bit each; or "sparse": mostly zeros
+  size_t max_nonzero = 0;          // of "sparse": max number of nonzero values in a row
 
   bool operator==(const Column&) const = default;
 };
 
-// The NumPy name of T. A float16 column takes and gives uint16_t, the bits of its numbers, since C++20 has no such
-// type.
+// The NumPy name of T. Values of a float16 column are uint16_t, their bit patterns, since C++20 has no 16-bit float.
 template <typename T>
 constexpr std::string_view dtype_name() {
   static_assert(std::is_arithmetic_v<T> && sizeof(T) <= 8, "a column holds bool, integers, float or double");
@@ -65,8 +64,8 @@ class NamedValues {
 
 using ColumnValues = std::initializer_list<NamedValues>;
 
-// Rows that were drawn: the values of each column, row after row, with the row's id, age and importance weight. What is
-// returned refers to the memory of the sample, so a temporary sample has no arrays to give.
+// Rows drawn by sample(): the values of each column, row after row, with each row's id, age and importance weight. The
+// returned spans refer to memory of the sample, so they are not available from a temporary.
 class Sample {
  public:
   Sample() = default;
@@ -91,7 +90,7 @@ class Sample {
   friend class ReplayBuffer;
   struct Values {
     std::string column, dtype;
-    std::vector<std::byte> bytes;  // of operator new, so aligned for every number
+    std::vector<std::byte> bytes;  // allocated by operator new, so aligned for every numeric type
   };
   std::span<const std::byte> checked(std::string_view column, std::string_view dtype) const;
 

@@ -24,7 +24,7 @@ struct TokenizerOptions {
   uint64_t vocabulary = 8192;  // tokens, for "bpe": the 256 bytes, the merges and <|endoftext|>
 };
 
-// Immutable. A copy refers to the same tokenizer; any number of threads may use it at once. Ids are 0 to
+// Immutable. A copy refers to the same tokenizer; any number of threads may use it concurrently. Ids are 0 to
 // vocabulary_size() - 1.
 class Tokenizer {
  public:
@@ -32,26 +32,26 @@ class Tokenizer {
   // no text or the vocabulary is too small.
   static Tokenizer train(const std::vector<std::filesystem::path>& paths, const TokenizerOptions& options = {});
 
-  // A tokenizer.json, or a folder that has one, such as that of a run. The file is not trusted: Error when anything in
+  // Loads a tokenizer.json, or one in a folder such as that of a run. The file is not trusted: Error when anything in
   // it is inconsistent.
   static Tokenizer load(const std::filesystem::path& path);
 
-  // Where `text` spells a special token such as <|endoftext|>, it becomes that token. "byte" and "bpe" encode any
-  // bytes; "char" throws Error for a character that it has not seen in training.
+  // A special token such as <|endoftext|> that is spelled out in `text` becomes that token. "byte" and "bpe" encode any
+  // bytes; "char" throws Error for a character that was not in its training text.
   std::vector<int32_t> encode(std::string_view text) const;
 
-  // decode(encode(text)) == text. A character can be spread over several ids, so the bytes of a part of a text need not
-  // be valid UTF-8. Error for an id outside the vocabulary.
+  // decode(encode(text)) == text. A character can span several ids, so decoding a part of the ids may yield invalid
+  // UTF-8. Error for an id outside the vocabulary.
   std::string decode(std::span<const int32_t> ids) const;
 
-  // Replaces the file atomically: after an Error it is what it was before.
+  // Replaces the file atomically: after an Error the old file is unchanged.
   void save(const std::filesystem::path& path) const;
 
   std::string kind() const;                    // "byte", "char" or "bpe"
   int32_t vocabulary_size() const;             // number of ids
   std::optional<int32_t> end_of_text() const;  // the id that ends a document; only "bpe" has one
 
-  class Impl;  // for the library
+  class Impl;  // internal
   explicit Tokenizer(std::shared_ptr<const Impl> impl);
 
  private:

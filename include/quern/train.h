@@ -30,17 +30,17 @@ struct Step {
   uint64_t step = 0;                      // counted from 1
   uint64_t steps = 0;                     // of the run
   double loss = 0;                        // mean over the step's tokens in nats, before the update
-  std::optional<double> validation_loss;  // on held-out text after the step, where it was measured
+  std::optional<double> validation_loss;  // on held-out text after the step, if measured
   double learning_rate = 0;
   double gradient_norm = 0;  // before clipping
   bool skipped = false;      // no update: the gradient was not finite or the loss spiked
-  uint64_t tokens = 0;       // that the step learned from
-  double seconds = 0;        // without validation and saving
+  uint64_t tokens = 0;       // processed by the step
+  double seconds = 0;        // excluding validation and saving
 
   double tokens_per_s() const { return static_cast<double>(tokens) / seconds; }
 };
 
-// The settings are those of `quern train`; each of these overrides those before: preset, config, settings, steps,
+// The settings are those of `quern train`. Each of these overrides the ones before it: preset, config, settings, steps,
 // threads, data. `quern train --print-config` explains every setting.
 struct TrainOptions {
   std::vector<std::filesystem::path> data = {};  // text files, folders, .jsonl or token shards; none: generated stories
@@ -49,30 +49,30 @@ struct TrainOptions {
   std::filesystem::path config = {};             // a TOML file
   std::vector<std::string> settings = {};        // "model.layers=2"
   std::optional<uint64_t> steps = {};            // train.steps
-  size_t threads = 0;                            // 0: what the settings say, which is every core by default
+  size_t threads = 0;                            // 0: as in the settings, by default every core
   bool resume = false;                           // continue the run in `out`
 
-  // Called by the thread that trains, after each step and the validation and saving that were due. Returning false, or
-  // throwing, saves and stops; train_model() then rethrows.
+  // Called on the training thread after each step and any validation and saving due. If it returns false or throws, the
+  // run saves and stops; train_model() then rethrows.
   std::function<bool(const Step&)> on_step = {};
   std::function<void(const std::string& text)> on_warning = {};
-  // While text is read and tokenized, many times a second. Throwing ends training before anything is written.
+  // Called many times a second while text is read and tokenized. Throwing ends training before anything is written.
   std::function<void(std::string_view what, uint64_t done, uint64_t total)> on_preparing = {};
 };
 
 struct TrainResult {
   std::filesystem::path path;             // the folder of the run, for Model::load()
   uint64_t step = 0;                      // the last completed step
-  bool finished = false;                  // it was the last of the run; otherwise resume
+  bool finished = false;                  // the run is complete; otherwise it can be resumed
   double loss = 0;                        // of the last step of this call; 0 if it had none
-  std::optional<double> validation_loss;  // after the last step, where it was measured
+  std::optional<double> validation_loss;  // after the last step, if measured
   std::string weights_hash;               // SHA-256 of all weights: equal for equal settings and data
 };
 
 // Trains until the last step, or until on_step stops it. The weights are bit-identical to those of `quern train` with
 // the same settings, for any number of threads and any number of interruptions. One process at a time trains in a
 // folder. On resume, settings may be given again but not changed, except train.threads, train.recompute, train.memory
-// and those of diagnostics. Error, before anything is written, for settings or data that cannot be trained on.
+// and those of diagnostics. Throws Error before anything is written if the settings or data are unusable.
 TrainResult train_model(const TrainOptions& options);
 
 // Every setting of a preset as TOML, with comments: a start for a config file. Error for an unknown name.
