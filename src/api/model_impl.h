@@ -1,4 +1,4 @@
-// What a public Model refers to.
+// The implementation of the public Model.
 #pragma once
 
 #include <quern/model.h>

@@ -1,4 +1,4 @@
-// Columns and values between the public interface and the replay buffer.
+// Converts columns and values between the public interface and the replay buffer.
 #pragma once
 
 #include <quern/replay.h>
@@ -24,11 +24,11 @@ struct RowArrays {
   size_t rows = 0;
 };
 
-// Error when a column is missing, unknown or given twice, when the type is another one, or when the columns have
-// different numbers of rows. `function` is for messages.
+// Error when a column is missing, unknown or given twice, when its type differs, or when the columns have different
+// numbers of rows. `function` is for messages.
 RowArrays rows_from(const replay::Schema& schema, const ColumnValues& values, std::string_view function);
 
-// Whether a column takes and gives values of this dtype; those of float16 are uint16.
+// Whether the values of a column have this dtype; those of float16 are uint16.
 bool same_dtype(std::string_view column, std::string_view values);
 
 }  // namespace quern::api

@@ -12,8 +12,8 @@
 namespace quern::api {
 namespace {
 
-// Calls the callbacks of the options. What one of them throws while the run could still be saved must not pass through
-// the run: it stops the run, and rethrow() throws it afterwards.
+// Calls the callbacks of the options. An exception from a callback must not propagate through the run while the run can
+// still be saved: it stops the run, and rethrow() throws it afterwards.
 class Callbacks : public train::Observer {
  public:
   explicit Callbacks(const TrainOptions& options) : options_(options) {}
@@ -47,7 +47,7 @@ class Callbacks : public train::Observer {
       function();
     } catch (...) {
       if (!thrown_) thrown_ = std::current_exception();
-      stop_.store(true, std::memory_order_relaxed);  // the thread that trains is this one
+      stop_.store(true, std::memory_order_relaxed);  // runs on the training thread
     }
   }
 

@@ -1,4 +1,4 @@
-// Training as the public interface and Python's module offer it.
+// Training for the public interface and the Python module.
 #pragma once
 
 #include <quern/train.h>
@@ -9,12 +9,12 @@
 
 namespace quern::api {
 
-// The config of a run that starts, or with options.resume of one that continues: the preset's, or that of the run, with
-// what `apply` sets. Of the options only out, preset and resume count. Error when the settings do not fit together, or
-// are not those that the run was started with.
+// The config of a new run, starting from the preset, or with options.resume that of the existing run; then `apply` is
+// called on it. Uses only out, preset and resume of the options. Error when the settings are inconsistent, or differ
+// from those that the run was started with.
 train::RunConfig run_config(const TrainOptions& options, const std::function<void(train::RunConfig&)>& apply);
 
-// Trains as `config` says. Of the options only out, resume and the callbacks count.
+// Trains with `config`. Uses only out, resume and the callbacks of the options.
 TrainResult run_training(const TrainOptions& options, const train::RunConfig& config);
 
 }  // namespace quern::api

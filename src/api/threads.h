@@ -1,4 +1,4 @@
-// The number of threads that a function of the public interface may use.
+// Number of threads for functions of the public interface.
 #pragma once
 
 #include <algorithm>

@@ -17,7 +17,7 @@ std::shared_ptr<const Tokenizer::Impl> impl_of(std::unique_ptr<data::Tokenizer> 
 Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Tokenizer Tokenizer::train(const std::vector<std::filesystem::path>& paths, const TokenizerOptions& options) {
-  train::RunConfig config;  // knows the names of the kinds and the range of the vocabulary
+  train::RunConfig config;  // validates the kind and the range of the vocabulary
   train::apply_value(config, "data.tokenizer", options.kind, "kind");
   train::apply_value(config, "data.vocabulary", static_cast<int64_t>(options.vocabulary), "vocabulary");
   if (paths.empty()) throw Error("[tokenizer] train: expected text files or folders, found none");

@@ -1,4 +1,4 @@
-// What a public Tokenizer refers to.
+// The implementation of the public Tokenizer.
 #pragma once
 
 #include <quern/tokenizer.h>
