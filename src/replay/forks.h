@@ -1,4 +1,4 @@
-// Telling a child of fork() from its parent, without a system call.
+// Distinguishes a child of fork() from its parent, without a system call.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,12 @@ namespace detail {
 inline std::atomic<uint64_t> forks{0};
 }  // namespace detail
 
-// How many fork() calls lie between the process that called watch_forks() first and this one.
-inline uint64_t fork_count() noexcept { return detail::forks.load(std::memory_order_relaxed); }  // a child starts alone
+// Number of fork() calls between the process that first called watch_forks() and this one.
+inline uint64_t fork_count() noexcept {
+  return detail::forks.load(std::memory_order_relaxed);
+}  // a child starts single-threaded
 
-// Makes fork_count() count. Error when the system cannot. Any thread, any number of times.
+// Enables fork_count(). Error when the system does not support it. Any thread, any number of times.
 void watch_forks();
 
 }  // namespace quern::replay

@@ -1,4 +1,4 @@
-// Where in its memory the parts of a replay buffer lie, and the header that says so.
+// The memory layout of a replay buffer, and the header that describes it.
 #pragma once
 
 #include <cstddef>
@@ -13,16 +13,18 @@
 
 namespace quern::replay {
 
-// The memory of a buffer, the same bytes wherever it lies:
+// The memory of a buffer, the same bytes in every kind of storage:
 //
+// clang-format off
 //   0         magic, version, checksum, total bytes, capacity, options     one page
 //   4096      the schema as text
 //             counters, a cache line each
 //             a word for every slot
 //             the sum tree, if prioritised
 //             the columns, one after another: row of slot 0, 1, 2, ...
+// clang-format on
 //
-// Every part starts at a cache line. Numbers are as the machine has them: one with another byte order finds no magic.
+// Every part starts at a cache line. Numbers are in native byte order: a machine with another one rejects the magic.
 inline constexpr uint32_t kLayoutVersion = 1;
 inline constexpr uint64_t kHeaderBytes = 4096;
 inline constexpr uint64_t kMaxRows = uint64_t{1} << 40;
@@ -30,10 +32,10 @@ inline constexpr uint64_t kMaxRows = uint64_t{1} << 40;
 enum class CounterPlace : size_t { kReserved, kPublished, kInserts, kSamples, kMaxWeight };
 inline constexpr size_t kCounters = 5;
 
-// Whether a file that starts with these bytes was made as a buffer, of whatever version.
+// Whether a file that starts with these bytes was created as a buffer, of any version.
 bool starts_as_buffer(std::string_view bytes) noexcept;
 
-// Offsets in bytes. Error when it would be larger than a file can be.
+// Offsets in bytes. Error if the total exceeds the maximum file size.
 struct Layout {
   Layout(const Schema& schema, const BufferOptions& options);
 
@@ -44,14 +46,14 @@ struct Layout {
   uint64_t total = 0;
 };
 
-// Error naming the option, unless a buffer can be made with them.
+// Error naming the option, unless a buffer can be created with them.
 void check_options(const BufferOptions& options);
 
 // The first bytes of a buffer, up to the counters.
 std::string make_header(const Schema& schema, const BufferOptions& options);
 
-// What the header of `memory` says. Any bytes at all may be there; Error when they are no buffer, of another version,
-// or damaged, with what was expected and found.
+// The contents of the header of `memory`, which may hold arbitrary bytes. Error, with what was expected and found, when
+// it is not a buffer, is of another version, or is damaged.
 struct Description {
   Schema schema;
   BufferOptions options;

@@ -1,5 +1,5 @@
-// Sixty-four elements and a mask of 64 bits, compiled once per target: what encodings and the filter of snapshots
-// share. Included after hwy/foreach_target.h; everything lives in quern::replay::HWY_NAMESPACE.
+// Operations on groups of 64 elements and 64-bit masks, compiled once per target; shared by the encodings and the
+// snapshot filter. Included after hwy/foreach_target.h; everything is in quern::replay::HWY_NAMESPACE.
 #if defined(QUERN_REPLAY_MASKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_REPLAY_MASKS_INL_H_
 #undef QUERN_REPLAY_MASKS_INL_H_
@@ -14,7 +14,7 @@
 #include "hwy/highway.h"
 
 // How the loops over a group are compiled. Vectors: inlined and unrolled, since a group is 1 to 32 of them. Plain C++:
-// a function a type, because g++ 12 took 23 s to inline and unroll the emulated lanes of encoding.cc everywhere.
+// one function per type, because g++ 12 took 23 s to inline and unroll the emulated lanes of encoding.cc everywhere.
 #undef QUERN_GROUP_LOOP
 #undef QUERN_GROUP_UNROLL
 #if HWY_TARGET == HWY_EMU128
@@ -47,7 +47,7 @@ HWY_INLINE uint64_t Bits(Tag<T> d, M mask) {
   return bits;
 }
 
-// Bit i tells whether is(element i), for the kGroup elements from `p` on, which need not be aligned.
+// Bit i is is(element i), for the kGroup elements starting at `p`, which need not be aligned.
 template <typename T, class Is>
 QUERN_GROUP_LOOP uint64_t Where(const std::byte* p, Is is) {
   constexpr Tag<T> d;
@@ -65,7 +65,7 @@ HWY_INLINE uint64_t WhereNot(const std::byte* p, T value) {
   return ~Where<T>(p, [v](auto x) HWY_ATTR { return hn::Eq(x, v); });
 }
 
-// Element i becomes `set` where bit i of the mask is set, else `clear`.
+// Sets element i to `set` if bit i of the mask is set, otherwise to `clear`.
 template <typename T>
 QUERN_GROUP_LOOP void Choose(uint64_t mask, T set, T clear, std::byte* p) {
   constexpr Tag<T> d;
@@ -79,7 +79,7 @@ QUERN_GROUP_LOOP void Choose(uint64_t mask, T set, T clear, std::byte* p) {
   }
 }
 
-// f(the element type of this size).
+// Calls f with a value of the unsigned type of this size.
 template <class F>
 HWY_INLINE auto WithWord(size_t bytes, F f) {
   if (bytes == 1) return f(uint8_t{});

@@ -1,4 +1,4 @@
-// One piece of memory: private, shared under a name, or a mapped file.
+// A block of memory: private, shared under a name, or a mapped file.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace quern::replay {
 
-// Where the rows lie.
+// Where the rows are stored.
 struct Storage {
   enum class Kind { kPrivate, kShared, kFile };
   Kind kind = Kind::kPrivate;
@@ -26,44 +26,45 @@ struct Storage {
   // For messages: "[replay] private memory", "[replay] shared memory 'actors'", "[replay] file 'a/b'".
   std::string text() const;
 
-  // What the system knows it as: /dev/shm/quern-NAME, or the path. Error for private memory, an empty name, and one of
-  // shared memory that has a '/' or more than 200 bytes.
+  // The path in the file system: /dev/shm/quern-NAME, or the file's path. Error for private memory, an empty name, and
+  // a shared memory name that contains '/' or has more than 200 bytes.
   std::string path() const;
 };
 
-// Owns the mapping, and the descriptor where there is one. Move-only.
+// Owns the mapping and the descriptor, if any. Move-only.
 //
-// Shared memory and files are for the processes of one user. Others can make files in /dev/shm too, so what is opened
-// must be a regular file and no symbolic link, must belong to the effective user of this process (also for root), and
-// must not be writable by its group or by everyone. The check is on the open descriptor, and so is everything after it.
+// Shared memory and files are for the processes of one user. Other users can create files in /dev/shm too, so an opened
+// file must be a regular file and not a symbolic link, must belong to the effective user of this process (also for
+// root), and must not be writable by its group or by others. The check and all later operations use the open
+// descriptor.
 class Memory {
  public:
-  // New memory, all zeros, that nobody else can see before publish(): a process that dies in between leaves nothing.
-  // With `prefault` all of it is there already, by several threads; private memory has huge pages where the system
-  // allows it; files never have it, since all of their pages would have to be written to disk.
-  // Error when there is not enough, or when the name is taken. Files can be read by others as the umask says, and never
-  // be written by them. Where the file system knows no files without a name, the file has a temporary one beside it
-  // until publish(), and what killed processes left there is removed first.
+  // New memory, all zeros, invisible to other processes until publish(): a process that dies before that leaves nothing
+  // behind. With `prefault`, several threads touch all pages now; private memory uses huge pages if the system allows
+  // it. Files are never prefaulted, since all of their pages would have to be written to disk.
+  // Error when there is not enough memory, or when the name is taken. The umask decides whether others can read files;
+  // they can never write them. If the file system does not support unnamed files, the file has a temporary name next
+  // to the final one until publish(), and leftovers of killed processes are removed first.
   static Memory create(const Storage& storage, uint64_t bytes, bool prefault);
 
-  // Gives it its name. Error when somebody else has taken it meanwhile. Nothing to do for private memory.
+  // Gives the memory its name. Error when the name has been taken meanwhile. Does nothing for private memory.
   void publish();
 
-  // What somebody published, without a mapping yet: the caller looks at head() first. Waits up to `patience` seconds
-  // for it to appear. Error when it is not ours alone to write, as above.
+  // Opens published memory without mapping it yet: the caller checks head() first. Waits up to `patience` seconds for
+  // it to appear. Error if other users can write it, as above.
   static Memory open(const Storage& storage, double patience);
   uint64_t file_bytes() const noexcept { return file_bytes_; }
-  std::string head(uint64_t offset, uint64_t bytes) const;  // fewer where the file ends
+  std::string head(uint64_t offset, uint64_t bytes) const;  // fewer at the end of the file
   void map(bool prefault);
 
-  // Error when somebody has cut the file short since it was mapped, or its disk has failed: the mapping is all zeros
-  // then. Whoever has read or written it calls this before it believes the result. A load where all is well.
+  // Error if the file has been truncated since it was mapped, or its disk has failed: the mapping is then all zeros.
+  // Call this after reading or writing, before relying on the result. Costs one load in the normal case.
   void expect_intact() const {
     if (guard_.lost()) lost();
   }
   const MappingGuard& guard() const noexcept { return guard_; }
 
-  // Removes the name; the memory lives on while somebody has it mapped. False if there was none.
+  // Removes the name; the memory exists as long as a process has it mapped. False if it did not exist.
   static bool remove(const Storage& storage);
 
   Memory(Memory&& other) noexcept;
@@ -85,15 +86,15 @@ class Memory {
   void close_descriptor() noexcept;
 
   Storage storage_;
-  std::string temporary_;  // the name it has until publish() where the file system knows no files without one
+  std::string temporary_;  // the name until publish() if the file system does not support unnamed files
   int descriptor_ = -1;
   uint64_t file_bytes_ = 0;
-  AlignedBuffer<std::byte> private_;  // empty for what is mapped
+  AlignedBuffer<std::byte> private_;  // empty if mapped
   std::byte* data_ = nullptr;
   uint64_t mapped_ = 0;
-  dev_t device_ = 0;  // of the file that is mapped, with inode_
+  dev_t device_ = 0;  // of the mapped file, with inode_
   ino_t inode_ = 0;
-  MappingGuard guard_;  // of data_, unless it is private; gone before that is unmapped
+  MappingGuard guard_;  // of data_, unless private; destroyed before data_ is unmapped
 };
 
 }  // namespace quern::replay

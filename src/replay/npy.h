@@ -20,9 +20,8 @@ struct NpyHeader {
 // Version 1.0, as numpy.save writes it; 64 bytes or a multiple.
 std::string npy_header(const NpyHeader& header);
 
-// Takes the header, versions 1.0 to 3.0, from the front of what `read` gives. Error that starts with `where` when it is
-// none, or tells of an array that no column can be: of another kind of number or byte order, or in Fortran's order.
-// Safe for any bytes.
+// Reads the header, versions 1.0 to 3.0, through `read`. Error that starts with `where` when it is invalid, or
+// describes an array that cannot be a column: an unsupported type or byte order, or Fortran order. Safe for any bytes.
 NpyHeader read_npy_header(const std::function<void(std::span<std::byte>)>& read, std::string_view where);
 
 }  // namespace quern::replay

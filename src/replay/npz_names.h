@@ -1,4 +1,4 @@
-// Arrays of a .npz file that are no columns.
+// Arrays of a .npz file that are not columns.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What a replay buffer is made with, beside its schema.
+// Options of a replay buffer, in addition to its schema.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@ namespace quern::replay {
 
 struct BufferOptions {
   uint64_t capacity = 0;     // rows
-  bool prioritised = false;  // keeps a priority for every row
+  bool prioritised = false;  // stores a priority for every row
   double alpha = 0.6;        // of priorities: a row is drawn in proportion to priority ^ alpha
   RateLimit limit = {};
-  bool prefault = true;  // touch all memory (not a file) when made or attached to, so that no add pays for a page
+  bool prefault = true;  // touch all memory (not files) on create and attach, so that add() never takes a page fault
 };
 
 }  // namespace quern::replay

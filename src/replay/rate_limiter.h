@@ -1,4 +1,4 @@
-// Keeps those who add and those who sample in step.
+// Limits the ratio of sampled to added rows.
 #pragma once
 
 #include <cstdint>
@@ -11,29 +11,31 @@
 
 namespace quern::replay {
 
-// Nobody samples before `minimum` rows are in the buffer; rows that are admitted before that are free. From then on
+// Sampling waits until `minimum` rows are in the buffer; rows admitted before that are not counted. From then on
 //
+// clang-format off
 //   balance = samples_per_insert * (rows admitted to be added) - (rows admitted to be sampled)
 //
 //   adding waits    while balance > +slack
 //   sampling waits  while balance < -slack
+// clang-format on
 //
-// so every row is sampled `samples_per_insert` times on average. This is SampleToInsertRatio of Reverb with
-// error_buffer = slack, where its offset of minimum * samples_per_insert stands for the rows that are free here, and
-// with one difference: Reverb admits single rows and looks whether one more stays within the buffer, here a call is for
-// a batch and looks where the balance is now. So the balance stays within
+// so every row is sampled `samples_per_insert` times on average. This is Reverb's SampleToInsertRatio with
+// error_buffer = slack; its offset of minimum * samples_per_insert corresponds to the rows that are not counted here.
+// There is one difference: Reverb admits single rows and checks whether one more stays within the error buffer. Here a
+// call is for a batch and checks the current balance. So the balance stays within
 //
 //   -slack - (rows of a sample)  ...  +slack + samples_per_insert * (rows of an add)
 //
-// and no batch can be too large for the slack: the balance cannot be above +slack and below -slack at once, so one side
-// always goes on, whatever the numbers. (Asking for the balance after the call, both sides wait for ever when
-// 2 * slack < rows of a sample + samples_per_insert * rows of an add.)
+// and no batch can be too large for the slack: the balance cannot be both above +slack and below -slack, so one side
+// can always proceed, whatever the numbers. (If the balance after the call were checked, both sides would wait forever
+// when 2 * slack < rows of a sample + samples_per_insert * rows of an add.)
 struct RateLimit {
   double samples_per_insert = 0;  // 0: adding never waits, sampling only for the minimum
   uint64_t minimum = 1;           // rows in the buffer before the first sample
   double slack = 0;               // in samples
 
-  // Whether anyone may ever have to wait. Without a limit an empty buffer is an error and nothing to wait for.
+  // Whether a call may ever have to wait. Without a limit, sampling an empty buffer is an error instead of a wait.
   bool applies() const noexcept { return samples_per_insert > 0 || minimum > 1; }
 
   bool operator==(const RateLimit&) const = default;
@@ -46,33 +48,33 @@ struct Wait {
   Wait(double its_seconds = kForever) : seconds(its_seconds) {}
   Wait(double its_seconds, std::function<void()> its_look) : seconds(its_seconds), look(std::move(its_look)) {}
 
-  double seconds;              // 0: try once; negative: as long as it takes
-  std::function<void()> look;  // called about every 50 ms of waiting; what it throws ends the wait
+  double seconds;              // 0: try once; negative: no timeout
+  std::function<void()> look;  // called about every 50 ms while waiting; an exception ends the wait
 };
 
-// The limit did not let a call through in time; nothing was counted.
+// The limit did not admit a call in time; nothing was counted.
 using TimedOut = TimeoutError;
 
 // Error unless samples_per_insert and slack are finite and not negative and the minimum is from 1 to `capacity`.
 void check_rate_limit(const RateLimit& limit, uint64_t capacity);
 
-// Two counters in the memory of the buffer, each raised by compare-and-swap, so that no two callers use up the same
-// room. The one of the other side may be behind when it is read; counters only grow, so the caller waits a little
-// longer then, and never goes too far. Waiting is looking again after a sleep that grows from 20 us to 1 ms: nobody has
-// to wake anyone, so that a killed process leaves nobody asleep; what it was admitted for and did not do stays counted.
-// Any thread, any process; no lock.
+// Two counters in the memory of the buffer, each increased by compare-and-swap, so that no two callers are admitted for
+// the same budget. The counter of the other side may be stale when it is read; counters only grow, so the caller may
+// wait a little longer, but never exceeds the limit. A waiting caller polls, with a sleep that grows from 20 us to 1
+// ms: no wake-up is needed, so a killed process leaves no other process asleep; rows that it was admitted for but did
+// not process stay counted. Any thread, any process; no lock.
 class RateLimiter {
  public:
-  // `published` counts the rows that became whole, ever; the limit passes check_rate_limit. `guard` is that of the
-  // memory in which the counters lie; null where nobody can take it away.
+  // `published` counts all rows ever completed; the limit must pass check_rate_limit(). `guard` is that of the memory
+  // with the counters; null if that memory cannot be truncated.
   RateLimiter(const RateLimit& limit, const Counter* published, Counter* inserts, Counter* samples,
               const MappingGuard* guard = nullptr) noexcept;
 
-  // True and counted, or false when the time is over. True at once where the memory is lost: nobody will count any
-  // more, and the add or sample that follows throws the Error. Error for more than kMaxRows rows, and where waiting
-  // could have no end because a counter is damaged: the bounds above hold for every call, so a balance that is further
-  // off than a call of kMaxRows rows could bring it was not reached by counting. A smaller damage is not recognised and
-  // acts as that many rows, added or sampled, would.
+  // True and counted, or false after the timeout. Returns true immediately if the memory is lost: no process will count
+  // any more, and the add or sample that follows throws the Error. Error for more than kMaxRows rows, and when a wait
+  // might never end because a counter is damaged: the bounds above hold for every call, so a balance further off than a
+  // call of kMaxRows rows could cause was not reached by counting. Smaller damage is not detected and has the effect of
+  // that many added or sampled rows.
   bool admit_inserts(uint64_t rows, const Wait& wait);
   bool admit_samples(uint64_t rows, const Wait& wait);
 
@@ -90,7 +92,7 @@ class RateLimiter {
 
   RateLimit limit_;
   const Counter* published_;
-  Counter* inserts_;  // admitted once the minimum was there
+  Counter* inserts_;  // admitted since the minimum was reached
   Counter* samples_;
   const MappingGuard* guard_;
 };

@@ -1,5 +1,5 @@
-// The rows of a replay buffer: written by any number of threads and processes at once, read by any number, and never
-// seen half-written.
+// The rows of a replay buffer: written and read by any number of threads and processes concurrently, and never seen
+// half-written.
 #pragma once
 
 #include <atomic>
@@ -13,27 +13,27 @@
 
 namespace quern::replay {
 
-// Rows have ids 0, 1, 2, ... in the order in which they were reserved; row `id` lies in slot id % capacity. Every slot
-// has a word that tells what lies in it (slot_word.h), and which alone decides who may write.
+// Rows have ids 0, 1, 2, ... in the order in which they were reserved; row `id` is in slot id % capacity. Every slot
+// has a word that describes its contents (slot_word.h), and that alone decides which thread may write.
 //
-// Write: id = reserved.fetch_add(n); for each row, the word goes by compare-and-swap from an older row's (or 0) to
-// "being written by us", the bytes are copied, the word becomes "whole" by a release store.
-//   - The word holds a newer row already: ours would have been overwritten by now. Nothing to do.
-//   - The word says that an older row is still being written (its writer is a whole lap behind, or was killed): nobody
-//     waits. If that process is dead the slot is taken over; else our row goes to a new id, reserved for it. Each
-//     thread holds one slot at a time, so a ring with more slots than writing threads always has a free one among the
-//     next.
-// Read: load the word (acquire), copy, fence, load it again: the same whole row both times means that no byte of the
-// copy is of another row.
+// Write: id = reserved.fetch_add(n); for each row, a compare-and-swap changes the word from that of an older row (or 0)
+// to "being written by this process", the bytes are copied, and a release store changes the word to "complete".
+//   - The word already holds a newer row: this row would have been overwritten by now. Nothing to do.
+//   - The word says that an older row is still being written (its writer is a full lap behind, or was killed): the
+//     writer does not wait. If that process is dead, the slot is taken over; otherwise this row is written under a
+//     newly reserved id. Each thread holds one slot at a time, so a ring with more slots than writing threads always
+//     has a free slot among the next ones.
+// Read: load the word (acquire), copy, fence, load it again: if both loads see the same complete row, no byte of the
+// copy belongs to another row.
 //
-// A process that is killed loses the rows it had not finished. Slots that it had reserved and not begun keep the older
-// row, whose id is outside of the window then, so that nobody samples it. The same holds for the rows that other
-// threads were writing to private memory when fork() copied it: the child has the slots and not the threads.
+// A process that is killed loses the rows it had not finished. Slots that it had reserved but not started to write
+// still hold the older row, whose id is then outside the window, so it is not sampled. The same holds for the rows that
+// other threads were writing to private memory when fork() copied it: the child has the slots but not the threads.
 //
-// Words and counters may lie in shared memory and hold anything: slots are always taken modulo the capacity, ids that
-// no word can hold are refused, and a ring whose slots are all said to be busy is an Error after some seconds.
+// Words and counters may be in shared memory and hold arbitrary values: slots are always taken modulo the capacity, ids
+// that do not fit in a word are rejected, and a ring whose slots all appear busy is an Error after some seconds.
 
-// Counters that everyone writes, each on its own cache line, at the start of the memory.
+// Counters that all processes write, each on its own cache line, at the start of the memory.
 struct alignas(kCacheLine) Counter {
   std::atomic<uint64_t> value{0};
 };
@@ -47,11 +47,11 @@ struct Window {
 
 inline constexpr uint64_t kNoRow = ~uint64_t{0};
 
-// The protocol alone: it knows slots and words, its callers copy the bytes (with row_copy.h). Any thread, any process;
-// no lock, no allocation. The memory is the caller's and outlives this.
+// Only the protocol: it handles slots and words; its callers copy the bytes (with row_copy.h). Any thread, any process;
+// no lock, no allocation. The memory belongs to the caller and must outlive the ring.
 class Ring {
  public:
-  // What of the memory the ring works on; zeros make an empty ring.
+  // The parts of the memory used by the ring; all zeros are an empty ring.
   struct Parts {
     Counter* reserved = nullptr;
     Counter* published = nullptr;
@@ -60,14 +60,15 @@ class Ring {
 
   static constexpr double kPatience = 10;  // seconds
 
-  // `writers` says who writes and who is still alive; null where all are threads of one process, and of its parents
-  // before a fork() that watch_forks() has counted. `patience` is how long write() looks for a slot that is not busy.
+  // `writers` identifies the writing processes and tells which are alive; null if all writers are threads of one
+  // process, or of its ancestors before a fork() counted by watch_forks(). `patience` is how long write() searches for
+  // a slot that is not busy.
   Ring(const Parts& parts, uint64_t capacity, Writers* writers = nullptr, double patience = kPatience) noexcept
       : parts_(parts), capacity_(capacity), writers_(writers), patience_(patience) {}
 
   uint64_t capacity() const noexcept { return capacity_; }
 
-  // Rows that were written, ever; with those that were a lap late and so overwritten before they were there.
+  // Total number of rows written, including those that came a lap late and were overwritten before they were stored.
   uint64_t published() const noexcept { return parts_.published->value.load(std::memory_order_acquire); }
 
   Window window() const noexcept {
@@ -75,18 +76,19 @@ class Ring {
     return {end > capacity_ ? end - capacity_ : 0, end};
   }
 
-  // The first of that many new ids. Error when this process cannot be told from others yet (see Writers) and no more
-  // processes can be, and when there are no more ids, which takes years or a damaged counter.
+  // The first of that many new ids. Error when this process has no index yet and none is free (see Writers), or when
+  // the ids are used up, which takes years or a damaged counter.
   uint64_t reserve(uint64_t rows) {
     if (writers_ != nullptr) writers_->me();
-    const uint64_t first = parts_.reserved->value.fetch_add(rows, std::memory_order_relaxed);  // the words order all
+    const uint64_t first =
+        parts_.reserved->value.fetch_add(rows, std::memory_order_relaxed);  // the words provide the ordering
     if (first >= kEndOfIds || rows > kEndOfIds - first) no_more_ids(first);
     return first;
   }
 
-  // Makes copy(slot) write the row, and the row whole. Returns the id under which it lies there: `id`, a newer one if
-  // the slot of `id` was still being written, or kNoRow if `id` is older than the whole ring. Error when there are no
-  // more ids, or when every slot is busy for longer than the patience; then nothing was written.
+  // Calls copy(slot) to write the row and marks the row complete. Returns the id it is stored under: `id`, a newer one
+  // if the slot of `id` was still being written, or kNoRow if `id` is older than the entire ring. Error when the ids
+  // are used up, or when every slot is busy for longer than the patience; then nothing was written.
   template <typename Copy>
   uint64_t write(uint64_t id, Copy copy) {
     const uint16_t me = writers_ == nullptr ? static_cast<uint16_t>(fork_count()) : writers_->me();
@@ -101,8 +103,8 @@ class Ring {
     return written;
   }
 
-  // Makes copy(slot) read the row; false if it is not there, or was overwritten meanwhile: what copy read is rubbish
-  // then. Any number may be asked for: beyond kEndOfIds its word would be that of another row, or of an empty slot.
+  // Calls copy(slot) to read the row. False if the row is not in the ring, or was overwritten meanwhile: discard the
+  // copy then. Any id is allowed; the word of one beyond kEndOfIds would be that of another row, or of an empty slot.
   template <typename Copy>
   bool read(uint64_t id, Copy copy) const {
     if (id >= kEndOfIds) return false;
@@ -113,16 +115,16 @@ class Ring {
     return parts_.words[slot].load(std::memory_order_relaxed) == whole_word(id);
   }
 
-  // After a crash of the machine, pages of a file may be of different moments. Counters that are behind the words would
-  // let writers take new rows for older than the ring.
+  // After a crash of the machine, pages of a file may be from different moments. If the counters were behind the words,
+  // writers would treat new rows as older than the ring.
   void catch_up() noexcept;
 
-  // Whether the row is there now.
+  // Whether the row is in the ring now.
   bool holds(uint64_t id) const noexcept {
     return id < kEndOfIds && parts_.words[id % capacity_].load(std::memory_order_acquire) == whole_word(id);
   }
 
-  // Of the whole row in this slot, or kNoRow.
+  // The id of the complete row in this slot, or kNoRow.
   uint64_t id_in(uint64_t slot) const noexcept {
     const uint64_t word = parts_.words[slot].load(std::memory_order_acquire);
     return word == 0 || is_busy(word) ? kNoRow : order_of(word) - 1;

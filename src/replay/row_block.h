@@ -1,4 +1,4 @@
-// Some rows of a buffer as they are stored, one column after another: what a snapshot is made of.
+// A block of encoded rows of a buffer, one column after another: the unit of a snapshot.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace quern::replay {
 
-// One part of a block; packed apart from the others, because its bytes are alike.
+// One part of a block; packed separately from the others, because its bytes are similar.
 struct BlockPart {
   size_t row_bytes = 0;
   size_t word = 1;  // size of the numbers in it, for the filter
 };
 
-// What blocks of rows with this schema consist of, in this order: weights (uint64, only if prioritised), gaps (uint32:
-// rows that are missing between the first row of the block and this one), then the columns.
+// The parts of a block with this schema, in this order: weights (uint64, only if prioritised), gaps (uint32: number of
+// rows missing between the first row of the block and this one), then the columns.
 inline std::vector<BlockPart> block_parts(const Schema& schema, bool prioritised) {
   std::vector<BlockPart> parts;
   if (prioritised) parts.push_back({8, 8});
@@ -28,8 +28,8 @@ inline std::vector<BlockPart> block_parts(const Schema& schema, bool prioritised
   return parts;
 }
 
-// Rows of a block: enough for about 512 KiB, so that a block stays in the second cache between its copy and its
-// packing. 50,000 rows of 49,924 bytes: see docs/replay.md for what other sizes gave.
+// Rows per block: about 512 KiB, so that a block stays in the L2 cache between copying and packing. docs/replay.md has
+// results for other sizes, with 50,000 rows of 49,924 bytes.
 inline size_t block_rows(const Schema& schema) {
   constexpr size_t kBytes = size_t{512} << 10;
   constexpr size_t kMax = 65536;
@@ -37,7 +37,7 @@ inline size_t block_rows(const Schema& schema) {
   return rows < 1 ? 1 : rows < kMax ? rows : kMax;
 }
 
-// Memory for one block; used again for the next. One thread.
+// Memory for one block, reused for the next. One thread.
 class RowBlock {
  public:
   RowBlock(const Schema& schema, bool prioritised, size_t max_rows)

@@ -1,4 +1,4 @@
-// Drawing rows of a replay buffer into the caller's arrays.
+// Draws rows of a replay buffer into the caller's arrays.
 #pragma once
 
 #include <cstddef>
@@ -11,33 +11,34 @@
 
 namespace quern::replay {
 
-// One row after another in each array; null for what is not wanted.
+// One row after another in each array; null for outputs that are not wanted.
 struct SampleArrays {
   std::span<std::byte* const> columns;  // as many as the schema has
   uint64_t* ids = nullptr;
   uint64_t* ages = nullptr;  // rows reserved since: 0 for the newest
-  float* weights = nullptr;  // importance weights; 1 for other rules than kPrioritised
+  float* weights = nullptr;  // importance weights; 1 for rules other than kPrioritised
 };
 
-// One reader: what it draws is a function of its seed, of the calls so far and of what lies in the buffer. One thread;
-// any number of samplers on one buffer. The cost does not depend on how full the buffer is.
+// One reader. The rows it draws are a function of its seed, the number of calls so far and the contents of the buffer.
+// One thread; any number of samplers on one buffer. The cost does not depend on how full the buffer is.
 class Sampler {
  public:
-  // The buffer outlives the sampler.
+  // The buffer must outlive the sampler.
   Sampler(const ReplayBuffer& buffer, uint64_t seed);
 
-  // Every row that is returned was whole, and in the window of the buffer when it was drawn. Waits until the buffer's
-  // rate limit admits the rows, TimedOut when that takes longer than `wait`.
-  // Error when the buffer holds no row (without replacement: fewer than asked for), when the rule does not fit it, or
-  // when the request makes no sense; the arrays hold anything then, and the call does not count. Allocates nothing.
+  // Every returned row was complete, and in the window of the buffer when it was drawn. Waits until the buffer's rate
+  // limit admits the rows; TimedOut if that takes longer than `wait`.
+  // Error when the buffer is empty (without replacement: has fewer rows than requested), when the buffer does not
+  // support the rule, or when the request is invalid; the contents of the arrays are then unspecified, and the call
+  // does not count. Allocates nothing.
   void sample(const SampleRequest& request, const SampleArrays& out, const Wait& wait = {});
 
-  // sample() in two parts, for those who number the calls of several samplers once these need wait no more: admit()
-  // checks the request and waits, sample_admitted() draws.
+  // sample() in two parts, for a caller that numbers the calls of several samplers after the wait: admit() checks the
+  // request and waits, sample_admitted() draws.
   void admit(const SampleRequest& request, const SampleArrays& out, const Wait& wait = {}) const;
   void sample_admitted(const SampleRequest& request, const SampleArrays& out);
 
-  uint64_t draws() const noexcept { return draws_; }  // calls so far; with the seed, all of the state
+  uint64_t draws() const noexcept { return draws_; }  // calls so far; with the seed, the entire state
   void restore(uint64_t draws) noexcept { draws_ = draws; }
 
  private:
@@ -53,7 +54,7 @@ class Sampler {
   const ReplayBuffer* buffer_;
   uint64_t seed_;
   uint64_t draws_ = 0;
-  std::vector<Sizes> columns_;  // of the columns, without going through their shapes
+  std::vector<Sizes> columns_;  // sizes of the columns, cached instead of computed from their shapes
 };
 
 }  // namespace quern::replay

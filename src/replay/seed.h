@@ -1,4 +1,4 @@
-// The seed of those who sample.
+// The seed of a sampler.
 #pragma once
 
 #include <unistd.h>
@@ -9,8 +9,8 @@
 
 namespace quern::replay {
 
-// One that was chosen is the same in every process. Otherwise it is random and differs between processes: a child of
-// fork() would draw the rows that its parent draws. Immutable; any thread.
+// A seed chosen by the caller is the same in every process. Otherwise it is random and differs between processes, so
+// that a child of fork() does not draw the same rows as its parent. Immutable; any thread.
 class Seed {
  public:
   explicit Seed(std::optional<uint64_t> chosen) : value_(chosen.value_or(0)), chosen_(chosen.has_value()) {

@@ -9,13 +9,13 @@
 
 namespace quern::replay {
 
-// What a call draws is a function of the seed, of the number of the call and of what the buffer holds: calls are
-// numbered in the order in which they begin to draw. Any thread; no lock. The buffer must outlive it.
+// The rows a call draws are a function of the seed, the number of the call and the contents of the buffer. Calls are
+// numbered in the order in which they begin to draw. Any thread; no lock. The buffer must outlive the sampler.
 class SharedSampler {
  public:
   SharedSampler(const ReplayBuffer& buffer, const Seed& seed) : buffer_(&buffer), seed_(seed) {}
 
-  // Sampler::sample(). A call that throws is not counted, unless another thread has had the next number meanwhile.
+  // Sampler::sample(). A call that throws is not counted, unless another thread has taken the next number meanwhile.
   void sample(const SampleRequest& request, const SampleArrays& out, const Wait& wait = {});
 
   uint64_t seed() const noexcept { return seed_.value(); }
@@ -25,7 +25,7 @@ class SharedSampler {
  private:
   const ReplayBuffer* buffer_;
   Seed seed_;
-  std::atomic<uint64_t> draws_{0};  // relaxed: a number to take, which orders nothing else
+  std::atomic<uint64_t> draws_{0};  // relaxed: only hands out numbers, orders nothing else
 };
 
 }  // namespace quern::replay

@@ -1,4 +1,4 @@
-// A replay buffer as a file: rows in order, with priorities, compressed and checked.
+// Snapshots: files with the rows of a replay buffer in order, with priorities, compressed and checksummed.
 #pragma once
 
 #include <cstdint>
@@ -11,35 +11,36 @@ namespace quern::replay {
 
 struct SnapshotOptions {
   size_t threads = 2;
-  int acceleration = 1;  // of LZ4: more is faster and larger
+  int acceleration = 1;  // of LZ4: higher is faster, with larger files
 };
 
 struct SnapshotResult {
   uint64_t rows = 0;
   uint64_t bytes = 0;    // of the file
-  uint64_t skipped = 0;  // saving: rows overwritten before they were reached; loading: rows that found no room
+  uint64_t skipped = 0;  // saving: rows overwritten before they were read; loading: rows that did not fit
 };
 
-// Saves the rows of the window at the time of the call, oldest first; adds go on meanwhile, and what they overwrite
-// before it was reached, or have not finished then, is left out and counted. The file appears complete, under its name,
-// or not at all: after an Error (a full disk, say) or a kill the old one is there as it was, and what a killed save has
-// left beside it is removed by the next one. Any thread.
+// Saves the rows of the window at the time of the call, oldest first. Adds may continue meanwhile; rows that they
+// overwrite before they are saved, or that are still being written then, are skipped and counted. The file appears
+// complete or not at all: after an Error (such as a full disk) or a kill, the old file is unchanged, and leftovers of a
+// killed save are removed by the next one. Any thread.
 SnapshotResult save_snapshot(const ReplayBuffer& buffer, const std::filesystem::path& path,
                              const SnapshotOptions& options = {});
 
-// A snapshot that a thread of its own is saving. Destroying it waits for that thread, which reads the buffer. A child
-// of fork() has a copy of this and no such thread: there it can be destroyed at once, and get() is an Error. Move-only;
-// the methods that are const from any thread.
+// A snapshot that is being saved by its own thread. Destroying it waits for that thread, which reads the buffer. A
+// child of fork() has a copy of this object but no such thread: there, destroying it does not wait, and get() is an
+// Error. Move-only; const methods may be called from any thread.
 class BackgroundSave {
  public:
   BackgroundSave(BackgroundSave&& other) noexcept;
   BackgroundSave& operator=(BackgroundSave&& other) noexcept;
   ~BackgroundSave();
 
-  // Whether it is done, after at most so many seconds. True in a child of fork(), where get() does not wait.
+  // Waits at most this many seconds; returns whether saving is done. True in a child of fork(), where get() does not
+  // wait.
   bool wait_for(double seconds) const;
 
-  // Waits, then gives the result or throws the Error, as often as it is called.
+  // Waits, then returns the result or throws the Error. Can be called repeatedly.
   SnapshotResult get() const;
 
  private:
@@ -50,28 +51,27 @@ class BackgroundSave {
   std::unique_ptr<State> state_;
 };
 
-// The same by a thread of its own, of the window at the time of the call. The buffer must live until it is done.
+// save_snapshot() on its own thread, with the window at the time of the call. The buffer must live until it is done.
 BackgroundSave save_snapshot_in_background(const ReplayBuffer& buffer, std::filesystem::path path,
                                            const SnapshotOptions& options = {});
 
-// Adds the rows of a snapshot to the buffer, behind those that are there, oldest first and under new ids: the newest
-// capacity() of them if there are more. Others may add and sample meanwhile. Rows do not count for the rate limit, only
-// for its minimum.
+// Adds the rows of a snapshot to the buffer, after the existing rows, oldest first and under new ids: the newest
+// capacity() of them if there are more. Other threads may add and sample meanwhile. The rows do not count for the rate
+// limit, only for its minimum.
 //
-// Priorities: kept to the unit where both have the same alpha, else computed again from priority = weight ^ (1 /
-// alpha). If the snapshot has none, rows get the highest so far, as in add(); if the buffer has none, they are left
-// out.
+// Priorities are preserved exactly if both have the same alpha, otherwise recomputed from priority = weight ^ (1 /
+// alpha). If the snapshot has none, rows get the highest so far, as in add(); if the buffer has none, they are ignored.
 //
-// Error: damaged or cut off, another schema (with column, expected and found), another version, not a snapshot, a
-// priority that is too large for the buffer. Every byte of the file is compared with a checksum before anything is
-// written, so that damage of any kind leaves the buffer as it was. Only a file that was made to deceive, with right
-// checksums around a block that cannot be unpacked, is an Error after the rows before that block were added; and none
-// of that block.
+// Error: damaged or truncated, another schema (with column, expected and found), another version, not a snapshot, a
+// priority that is too large for the buffer. The checksums of the entire file are verified before anything is written,
+// so that damage of any kind leaves the buffer unchanged. Only a maliciously crafted file, with correct checksums
+// around a block that cannot be unpacked, causes an Error after the rows before that block (but none of its own) were
+// added.
 SnapshotResult load_snapshot(ReplayBuffer& buffer, const std::filesystem::path& path,
                              const SnapshotOptions& options = {});
 
-// A new buffer at `place` with the columns, priorities and rows of a snapshot. `capacity` 0: that of the buffer it was
-// taken from. Error as create() and load_snapshot(); nothing is left then.
+// A new buffer in `storage` with the columns, priorities and rows of a snapshot. `capacity` 0: that of the buffer it
+// was taken from. Error as for create() and load_snapshot(); nothing is left behind then.
 ReplayBuffer from_snapshot(const std::filesystem::path& path, const Storage& storage, uint64_t capacity = 0,
                            const SnapshotOptions& options = {});
 

@@ -1,4 +1,4 @@
-// The file of a snapshot: header, packed blocks of rows, index. docs/formats.md has the bytes.
+// The file of a snapshot: header, packed blocks of rows, index. docs/formats.md describes the format.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace quern::replay {
 
-// The priority that has this weight (sum_tree.h); an alpha of 0 has made all priorities above 0 equal, to 1 say.
+// The priority with this weight (sum_tree.h). With an alpha of 0 all priorities above 0 are equal; 1 is returned.
 inline double priority_of(uint64_t weight, double alpha) {
   if (weight == 0) return 0;
   return alpha == 0 ? 1 : std::pow(std::ldexp(static_cast<double>(weight), -24), 1 / alpha);
@@ -31,7 +31,7 @@ struct BlockEntry {
 };
 static_assert(sizeof(BlockEntry) == 24);
 
-// Writes one from front to back. It appears under its name in finish(), complete, or never.
+// Writes a snapshot from front to back. The file appears, complete, in finish(), or never.
 class SnapshotWriter {
  public:
   SnapshotWriter(const std::filesystem::path& path, const SnapshotInfo& info);
@@ -45,27 +45,26 @@ class SnapshotWriter {
   std::vector<BlockEntry> index_;
 };
 
-// One that was opened: header and index are checked, so that all sizes in them are true; the blocks are not until
-// verify(). Read and not mapped, so that a file which somebody cuts off meanwhile is an Error. One that is changed
-// after verify() is an Error of unpack(), which compares the checksum again, of the very bytes that it unpacks. Any
-// thread.
+// An open snapshot. Header and index are checked, so that all sizes in them are valid; the blocks are not checked until
+// verify(). The file is read, not mapped, so that truncating it meanwhile is an Error. A change after verify() is an
+// Error in unpack(), which checks the checksum again on the bytes that it unpacks. Any thread.
 class SnapshotReader {
  public:
-  // Error: no file, not a snapshot, another version, cut off, damaged.
+  // Error: no file, not a snapshot, another version, truncated, damaged.
   explicit SnapshotReader(const std::filesystem::path& path);
 
   const SnapshotInfo& info() const noexcept { return info_; }
   const std::vector<BlockEntry>& blocks() const noexcept { return index_; }
   size_t max_rows() const noexcept { return max_rows_; }  // of a block
 
-  // Compares all blocks with their checksums, by so many threads. Error naming the first bad one.
+  // Verifies the checksums of all blocks, with this many threads. Error naming the first bad block.
   void verify(size_t threads) const;
 
-  // Unpacks part `part` of a block to `out`, which is block.rows * row_bytes. Error when that cannot be done. Reads no
-  // more than it needs and so compares no checksum: what it gives is good if verify() finds the file good afterwards.
+  // Unpacks part `part` of a block to `out`, which is block.rows * row_bytes. Error when that fails. Reads no more than
+  // it needs and so checks no checksum: the result is valid if a later verify() succeeds.
   void unpack_part(size_t block, size_t part, BlockCodec& codec, std::span<std::byte> out) const;
 
-  // Unpacks all of it but the gaps. Error when it cannot be done, or when the checksum is wrong.
+  // Unpacks the entire block except the gaps. Error when that fails, or when the checksum is wrong.
   void unpack(size_t block, BlockCodec& codec, RowBlock& out) const;
 
  private:
@@ -84,7 +83,7 @@ class SnapshotReader {
   size_t header_bytes_ = 0;
   uint32_t header_crc_ = 0;
   size_t max_rows_ = 0;
-  SnapshotInfo info_;  // after what read_header() uses and sets
+  SnapshotInfo info_;  // declared after the members that read_header() uses and sets
   std::vector<BlockPart> parts_;
   std::vector<BlockEntry> index_;
   std::vector<uint64_t> offsets_;

@@ -1,4 +1,4 @@
-// Threads that work on things 0, 1, 2, ... at once and finish them in order.
+// Lets threads work on items 0, 1, 2, ... concurrently and finish them in order.
 #pragma once
 
 #include <condition_variable>
@@ -7,10 +7,10 @@
 
 namespace quern::replay {
 
-// Waits last a block of a snapshot, half a millisecond and up: a lock costs nothing here.
+// A wait lasts as long as a block of a snapshot, at least half a millisecond, so the cost of a lock is negligible.
 class Turns {
  public:
-  // Returns when it is the turn of `number`: true; or false after stop().
+  // Waits for the turn of `number` and returns true; false after stop().
   bool await(uint64_t number) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_ || current_ == number; });
@@ -25,7 +25,7 @@ class Turns {
     changed_.notify_all();
   }
 
-  // Lets everyone go who waits, now and later: one of them failed.
+  // Releases all current and future waiters, after one of the threads has failed.
   void stop() {
     {
       const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// Which process is which among those that write to one buffer, and which of them is still alive.
+// Identifies the processes that write to one buffer, and tells which of them are still alive.
 #pragma once
 
 #include <sys/types.h>
@@ -14,36 +14,36 @@
 namespace quern::replay {
 
 // A process that writes holds a lock on one byte, far beyond the end of the buffer's file or shared memory: the number
-// of that byte is its index, and stands in the words of the slots it is writing. The kernel gives the lock back however
-// the process ends, so that anybody can ask whether an index is alive, with no trouble from process ids that are used
-// again or that mean something else in a container.
+// of that byte is its index, which is stored in the words of the slots it is writing. The kernel releases the lock
+// however the process ends, so any process can check whether an index is alive, without the problems of process ids
+// that are reused or that differ between containers.
 //
 // The lock belongs to an open file description of its own, which fork() would share with the child: then the death of
-// the parent would go unnoticed. So a child closes it first of all (pthread_atfork), and joins under an index of its
-// own when it writes for the first time. A child may close all descriptors that it inherited before that, as daemons
-// do: it then joins by name. What must not happen is that somebody closes our descriptors after we have joined: a live
-// writer would be taken for dead. Whether a number still stands for our file is asked before each use.
+// the parent would go unnoticed. So a child first closes it (pthread_atfork), and joins under its own index when it
+// writes for the first time. A child may close all inherited descriptors before that, as daemons do: it then joins by
+// name. The program must not close these descriptors after the process has joined: a live writer would be taken for
+// dead. Before each use, a descriptor is checked to still refer to the buffer's file.
 class Writers {
  public:
-  static constexpr uint16_t kMax = 4096;  // processes that write at once
+  static constexpr uint16_t kMax = 4096;  // concurrently writing processes
 
-  // Joins. `descriptor` stays the caller's, and open; `path` names the same file as long as nobody removes it; `where`
-  // starts messages. `words` are those of the slots: the ones that dead processes left busy are emptied. Error when
-  // there are kMax processes already, or no more descriptors.
+  // Joins. `descriptor` is owned by the caller and must stay open; `path` names the same file until it is removed;
+  // `where` is the prefix of messages. `words` are those of the slots: words that dead processes left busy are cleared.
+  // Error when there are already kMax processes, or no more descriptors.
   Writers(int descriptor, std::string path, std::string where, std::span<std::atomic<uint64_t>> words);
   Writers(const Writers&) = delete;
   Writers& operator=(const Writers&) = delete;
   ~Writers();
 
-  // The index of this process. One load, except for the first call after fork(), which may throw what the constructor
-  // throws, and takes a lock.
+  // The index of this process. One load, except for the first call after fork(), which takes a lock and may throw the
+  // same errors as the constructor.
   uint16_t me() {
     const uint64_t seat = seat_.load(std::memory_order_acquire);
     return seat >> 16 == generation() ? static_cast<uint16_t>(seat) : join();
   }
 
-  // For whoever has called me(). Two system calls: for the rare case that somebody is in the way. Error when
-  // somebody else has closed our descriptors.
+  // Call me() first. Two system calls: for the rare case that a slot is busy. Error when other code has closed the
+  // descriptors.
   bool is_dead(uint16_t writer) const;
 
  private:
@@ -57,12 +57,12 @@ class Writers {
   void empty_abandoned(uint16_t mine);
   bool is_ours(int descriptor) const noexcept;
 
-  static uint64_t generation() noexcept { return fork_count() + 1; }  // never 0, which stands for no seat
+  static uint64_t generation() noexcept { return fork_count() + 1; }  // never 0, which means no seat
 
   int descriptor_;
   dev_t device_ = 0;  // of the file, with inode_
   ino_t inode_ = 0;
-  int lock_ = -1;  // the descriptor that holds it; -1 in a child that has not joined
+  int lock_ = -1;  // the descriptor that holds the lock; -1 in a child that has not joined
   std::string path_, where_;
   std::span<std::atomic<uint64_t>> words_;
   std::atomic<uint64_t> seat_{0};  // generation() when it was taken << 16 | index

@@ -1,4 +1,4 @@
-// ZIP archives as NumPy makes and reads them: stored or deflated entries, ZIP64 where sizes need it.
+// ZIP archives as written and read by NumPy: stored or deflated entries, ZIP64 if sizes need it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace quern::replay {
 
-// CRC-32 as in ZIP, going on from `crc` (0 at first).
+// CRC-32 as in ZIP, continued from `crc` (initially 0).
 uint32_t zip_crc(uint32_t crc, std::span<const std::byte> bytes) noexcept;
 
 struct ZipEntry {
@@ -25,13 +25,13 @@ struct ZipEntry {
   bool deflated = false;
 };
 
-// Writes an archive from front to back, entries stored as they are. Size and checksum are known beforehand, so that
-// programs which read from the front find them too.
+// Writes an archive from front to back, with uncompressed entries. Size and checksum are known beforehand, so that
+// streaming readers find them too.
 class ZipWriter {
  public:
   explicit ZipWriter(FileWriter& file) : file_(file) {}
 
-  // The contents follow by file.write(), in as many pieces as one likes.
+  // The contents follow by any number of calls of file.write().
   void begin(const std::string& name, uint64_t size, uint32_t crc);
   void finish();
 
@@ -40,11 +40,11 @@ class ZipWriter {
   std::vector<ZipEntry> entries_;
 };
 
-// The directory of an archive. `where` starts the message of every Error.
+// The directory of an archive. `where` is the prefix of every Error message.
 class ZipReader {
  public:
-  // Error when it is no ZIP archive, or one with parts that are encrypted, packed otherwise or outside of the file.
-  // Safe for any bytes, which must stay there.
+  // Error when it is not a ZIP archive, or has entries that are encrypted, compressed by another method or outside the
+  // file. Safe for any bytes, which must outlive the reader.
   ZipReader(std::span<const std::byte> bytes, std::string where);
 
   const std::vector<ZipEntry>& entries() const noexcept { return entries_; }
@@ -67,10 +67,10 @@ class ZipStream {
   ZipStream(ZipStream&&) noexcept;
   ~ZipStream();
 
-  // Fills `out`. Error when there is less, or it cannot be unpacked.
+  // Fills `out`. Error when there are fewer bytes, or they cannot be unpacked.
   void read(std::span<std::byte> out);
 
-  // Error unless this was all, with the right checksum.
+  // Error unless everything has been read and the checksum is right.
   void finish();
 
  private:
