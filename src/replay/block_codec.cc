@@ -20,11 +20,11 @@ struct Header {
 };
 static_assert(sizeof(Header) == BlockCodec::kPieceHeader);
 
-constexpr size_t kMaxFiltered = BlockCodec::kPiece + BlockCodec::kPiece / 4;  // two masks a word of one byte
+constexpr size_t kMaxFiltered = BlockCodec::kPiece + BlockCodec::kPiece / 4;  // two mask bits per one-byte word
 static_assert(kMaxFiltered < LZ4_MAX_INPUT_SIZE);
 
-// Up to which share of other words filtering beats LZ4 alone. Half of the words as they are, and LZ4 has half to read;
-// but single bytes are what LZ4 is good at, and packing them tears repetitions apart.
+// The largest fraction of other words at which filtering beats LZ4 alone. At one half, LZ4 has half as much to read.
+// But LZ4 is good at single bytes, and packing them breaks up repetitions.
 double max_rest(size_t word) { return word == 1 ? 0.125 : 0.5; }
 
 WordFilter filter_of(const Header& header) {
@@ -53,7 +53,7 @@ BlockCodec::BlockCodec(int acceleration) : acceleration_(acceleration) {}
 
 size_t BlockCodec::max_packed(size_t bytes) noexcept {
   const size_t filtered = bytes + bytes / 4 + pieces(bytes) * 16;
-  return filtered + filtered / 255 + pieces(bytes) * (sizeof(Header) + 16);  // LZ4_compressBound for each
+  return filtered + filtered / 255 + pieces(bytes) * (sizeof(Header) + 16);  // LZ4_compressBound of each piece
 }
 
 size_t BlockCodec::pack(std::span<const std::byte> raw, size_t word, std::byte* out) {

@@ -18,7 +18,7 @@
 namespace quern::replay {
 namespace {
 
-// What a copy needs to know of a column, without going through its shape.
+// The properties of a column needed for copying, cached instead of computed from its shape.
 struct StoredColumn {
   std::byte* rows;
   size_t stored_bytes;
@@ -37,7 +37,7 @@ std::vector<StoredColumn> stored_columns(const Schema& schema, const Layout& lay
   return columns;
 }
 
-// Error when something else lies there, which the caller did not mean to lose.
+// Error when the path is something else, which the caller did not mean to delete.
 void expect_buffer(const Storage& storage) {
   const std::filesystem::path path = storage.path();
   std::error_code ignored;
@@ -45,7 +45,7 @@ void expect_buffer(const Storage& storage) {
   if (!std::filesystem::exists(status)) return;
   if (storage.kind == Storage::Kind::kShared && std::filesystem::is_regular_file(status) &&
       std::filesystem::file_size(path, ignored) == 0) {
-    return;  // cut short to nothing: its name says what it was, and there is nothing to lose
+    return;  // truncated to nothing: the name shows that it was a buffer, and there is nothing to lose
   }
   std::string start(64, '\0');
   if (std::filesystem::is_regular_file(status)) std::ifstream(path, std::ios::binary).read(start.data(), 64);
@@ -77,7 +77,7 @@ struct ReplayBuffer::Parts {
     return reinterpret_cast<Counter*>(memory.data() + layout.counters) + static_cast<size_t>(storage);
   }
 
-  // One process alone needs no index among processes, but knows which rows its parent was writing when it forked.
+  // Private memory needs no process index, but must know which rows the parent was writing when it forked.
   Writers* join() {
     if (memory.descriptor() < 0) {
       watch_forks();
@@ -104,7 +104,7 @@ struct ReplayBuffer::Parts {
   uint64_t add_checked(std::span<const std::byte* const> from, size_t rows, std::span<const float> priorities);
   uint64_t weight(double priority) const { return weight_of(priority, options.alpha, options.capacity); }
   void raise_highest(uint64_t weight) const noexcept;
-  // At most what weight_of() makes: shared memory may hold anything.
+  // Clamped to the maximum of weight_of(): shared memory may hold anything.
   uint64_t highest() const noexcept {
     return std::min(counter(CounterPlace::kMaxWeight)->value.load(std::memory_order_relaxed),
                     largest_weight(options.capacity));
@@ -146,7 +146,7 @@ void ReplayBuffer::Parts::check_priorities(std::span<const float> priorities, si
   if (priorities.empty()) return;
   if (!tree) throw Error("[replay] add: expected no priorities, since the buffer is not prioritised; found some");
   if (priorities.size() != rows) {
-    throw Error("[replay] add: expected {} priorities, one a row, found {}", rows, priorities.size());
+    throw Error("[replay] add: expected {} priorities, one per row, found {}", rows, priorities.size());
   }
   for (const float priority : priorities) static_cast<void>(weight(priority));
 }
@@ -218,7 +218,7 @@ void ReplayBuffer::load(size_t column, uint64_t slot, std::byte* values) const n
 uint64_t ReplayBuffer::add(std::span<const std::byte* const> columns, size_t rows, std::span<const float> priorities,
                            const Wait& wait) {
   if (!parts_->options.limit.applies()) return add_unlimited(columns, rows, priorities);
-  parts_->check_values(columns, rows);  // before it is counted
+  parts_->check_values(columns, rows);  // before the rows are counted
   parts_->check_priorities(priorities, rows);
   if (!parts_->limiter.admit_inserts(rows, wait)) {
     throw TimedOut("[replay] waited too long for samples (the buffer's rate limit)");
@@ -235,20 +235,20 @@ uint64_t ReplayBuffer::add_unlimited(std::span<const std::byte* const> columns, 
 
 uint64_t ReplayBuffer::Parts::add_checked(std::span<const std::byte* const> from, size_t rows,
                                           std::span<const float> priorities) {
-  // What is reserved is out of the window for those who sample, so a batch that is large for its ring goes in pieces.
+  // Reserved rows push older ones out of the sampling window, so a batch that is large for its ring is split.
   const uint64_t max = std::max<uint64_t>(1, options.capacity / 8);
   uint64_t id = 0, written = kNoRow;
   for (size_t row = 0; row < rows; ++row, ++id) {
     if (row % max == 0) id = ring.reserve(std::min<uint64_t>(max, rows - row));
-    // Before the slot is ours: another thread may have changed it since the check, and a slot that is left by an Error
-    // would be busy for ever.
+    // Computed before the slot is claimed: another thread may have changed the priority since the check, and a slot
+    // abandoned by an Error would stay busy forever.
     const uint64_t given = priorities.empty() ? 0 : weight(priorities[row]);
     written = ring.write(id, [&](uint64_t slot) {
       store_row(from, row, slot);
       if (!tree) return;
       const uint64_t new_weight = priorities.empty() ? highest() : given;
       raise_highest(new_weight);
-      tree->set(slot, new_weight);  // while the slot is ours, so that the last one set is that of the last row
+      tree->set(slot, new_weight);  // while the slot is claimed, so that the final weight is that of the last row
     });
   }
   memory.expect_intact();
@@ -299,8 +299,8 @@ size_t ReplayBuffer::update_priorities(std::span<const uint64_t> ids, std::span<
     const uint64_t weight = parts_->weight(priorities[i]);
     parts_->raise_highest(weight);
     parts_->tree->set(slot, weight);
-    // Somebody may have taken the slot, and set the weight of a new row, between our look and our set. Then that row
-    // gets what rows get that come without a priority: to lock the slot instead would make readers miss it.
+    // Another thread may have claimed the slot, and set the weight of a new row, between the check and the set. Then
+    // that row gets the default for rows without a priority: locking the slot instead would make readers miss it.
     if (parts_->ring.holds(ids[i])) {
       ++updated;
     } else {

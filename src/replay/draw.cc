@@ -10,15 +10,16 @@
 namespace quern::replay {
 namespace {
 
-constexpr uint16_t kNumberLayer = 0;  // what the numbers of Purpose::kReplay are for
+constexpr uint16_t kNumberLayer = 0;  // the uses of Purpose::kReplay
 constexpr uint16_t kOrderLayer = 1;
 
-// Writers that wrap the ring while we draw make misses; following the window now and then makes hits again. A million
-// misses in a row have other reasons: hardly a row in the window is whole, or all are overwritten while being copied.
+// Writers that wrap the ring during a draw cause misses; updating the window from time to time leads to hits again. A
+// million consecutive misses have other reasons: hardly a row in the window is complete, or all are overwritten while
+// being copied.
 constexpr uint64_t kLookEvery = 256;
 constexpr uint64_t kMaxTries = uint64_t{1} << 20;
 
-static_assert(Permutation::kRounds <= 8);  // the room between two calls in `sequence`
+static_assert(Permutation::kRounds <= 8);  // the space between two calls in `sequence`
 
 }  // namespace
 
@@ -35,8 +36,8 @@ uint64_t Numbers::next() noexcept {
   return static_cast<uint64_t>(block_[half + 1]) << 32 | block_[half];
 }
 
-// The high half of bits * bound: of the 2^64 products, floor or ceil(2^64 / bound) have each value. Leaving out the
-// first 2^64 % bound low halves of each makes it the floor everywhere (Lemire, "Fast random integer generation in an
+// The high half of bits * bound: of the 2^64 products, floor or ceil(2^64 / bound) have each value. Rejecting the first
+// 2^64 % bound low halves of each makes it the floor for all values (Lemire, "Fast random integer generation in an
 // interval", 2019).
 uint64_t Numbers::below(uint64_t bound) noexcept {
   for (;;) {
@@ -65,16 +66,18 @@ Drawer::Drawer(const ReplayBuffer& buffer, const SampleRequest& request, uint64_
   order_.emplace(numbers_.order(size()));
 }
 
-// The newest ids are often still being written. Without them the newest whole row is the most recent of kRecent, a half
-// life shorter than what is in flight works, and an empty buffer shows. All of a window can be in flight: a ring of one
-// row while that is overwritten, or a batch as large as the ring. Then we look again, until a million words were seen.
+// The newest ids are often still being written. They are excluded, so that kRecent starts at the newest complete row, a
+// half-life shorter than the rows in flight works, and an empty buffer is detected. An entire window can be in flight:
+// a ring of one row while it is overwritten, or a batch as large as the ring. Then the window is read again, until a
+// million words have been checked.
 void Drawer::look() {
   if (order_) return;
   for (uint64_t seen = 0;;) {
     const Window window = buffer_.ring().window();
     if (window.end > kEndOfIds) {
       throw Error(
-          "[replay] sample: expected row ids below {}, found {}: the counter of the buffer is damaged; make it anew",
+          "[replay] sample: expected row ids below {}, found {}: the counter of the buffer is damaged; create a new "
+          "buffer",
           kEndOfIds, window.end);
     }
     seen += window.size() + 1;
@@ -113,8 +116,8 @@ Drawn Drawer::again(uint64_t tries) {
               size());
 }
 
-// With q = 2^(-1 / half_life) the ages 0 ... n - 1 have chances in proportion to q^age, so an age is at most a with
-// chance (1 - q^(a + 1)) / (1 - q^n). For u from [0, 1) the inverse of that is floor(log(1 - u (1 - q^n)) / log(q)).
+// With q = 2^(-1 / half_life) the ages 0 ... n - 1 have probabilities in proportion to q^age, so an age is at most a
+// with probability (1 - q^(a + 1)) / (1 - q^n). For u in [0, 1) the inverse is floor(log(1 - u (1 - q^n)) / log(q)).
 uint64_t Drawer::recent_age() noexcept {
   const double log_q = -std::numbers::ln2 / request_.half_life;
   const double all = -std::expm1(static_cast<double>(size()) * log_q);
@@ -122,8 +125,8 @@ uint64_t Drawer::recent_age() noexcept {
   return std::min(static_cast<uint64_t>(age), size() - 1);  // rounding could make it n
 }
 
-// Independent draws, not one from each n-th part of the sum: strata would give rows in the order of their slots, so
-// that a part of a call would be rows of one age, and a row that cannot be read could not be drawn again.
+// Independent draws, not stratified ones from each n-th part of the sum: strata would give rows in the order of their
+// slots, so that a part of a call would have rows of one age, and an unreadable row could not be replaced.
 Drawn Drawer::by_priority() {
   SumTree& tree = *buffer_.tree();
   const uint64_t total = tree.total();
@@ -132,8 +135,8 @@ Drawn Drawer::by_priority() {
   if (found.weight == 0) return {};
   const uint64_t id = buffer_.ring().id_in(found.slot);
   if (id == kNoRow) return {};
-  if (id >= end_) end_ = buffer_.ring().window().end;           // added since we looked
-  if (id >= end_ || id + buffer_.capacity() < end_) return {};  // damaged, or what a killed process left in its slot
+  if (id >= end_) end_ = buffer_.ring().window().end;           // added since the last check
+  if (id >= end_ || id + buffer_.capacity() < end_) return {};  // damaged, or left in the slot by a killed process
   Drawn drawn = row(id);
   drawn.chance = static_cast<float>(static_cast<double>(found.weight) / static_cast<double>(total));
   return drawn;

@@ -15,8 +15,8 @@ HWY_BEFORE_NAMESPACE();
 namespace quern::replay::HWY_NAMESPACE {
 namespace {
 
-// body(first element, pointer to kGroup elements, how many of them are real), group after group until it returns false.
-// The last, incomplete one is a copy that is filled up with zeros, which both encodings can store.
+// Calls body(first element, pointer to kGroup elements, number of valid ones) for each group until it returns false.
+// The last, incomplete group is a copy padded with zeros, which both encodings can store.
 template <typename T, class Body>
 HWY_INLINE void ForGroups(const std::byte* values, size_t n, Body body) {
   size_t i = 0;
@@ -59,8 +59,8 @@ HWY_INLINE bool FewEnough(const std::byte* values, size_t n, size_t max, size_t&
   return count <= max;
 }
 
-// The stored side may be read or written by others at the same moment, so it is only touched by the copies of
-// row_copy.h, through a piece at a time that stays in the first cache.
+// The stored side may be read or written concurrently, so it is accessed only by the copy functions of row_copy.h, in
+// pieces that stay in the L1 cache.
 constexpr size_t kPieceBytes = 512;
 
 template <typename T>
@@ -98,7 +98,7 @@ HWY_INLINE void UnpackBits(const std::byte* stored, size_t n, T one, std::byte* 
   }
 }
 
-constexpr size_t kShortIndices = 65536;  // elements up to which an index has 16 bits
+constexpr size_t kShortIndices = 65536;  // max elements for 16-bit indices
 
 void ClearRow(std::byte* from, const std::byte* end) {
   constexpr std::byte kZeros[kPieceBytes] = {};
@@ -107,13 +107,13 @@ void ClearRow(std::byte* from, const std::byte* end) {
   }
 }
 
-// Where the values of a sparse row start.
+// Offset of the values of a sparse row.
 template <typename T, typename Index>
 constexpr size_t ValuesOffset(size_t max) {
   return (sizeof(uint32_t) + max * sizeof(Index) + sizeof(T) - 1) / sizeof(T) * sizeof(T);
 }
 
-// The few that are not zero are visited one by one: with one in a hundred, a look at 64 finds less than one.
+// The few nonzero elements are visited one by one: with one in a hundred, a group of 64 has less than one.
 template <typename T, typename Index>
 HWY_INLINE void PackSparse(const std::byte* values, size_t n, size_t max, std::byte* stored) {
   std::byte* const indices = stored + sizeof(uint32_t);

@@ -15,12 +15,12 @@
 namespace quern::replay {
 namespace {
 
-constexpr uint64_t kMagic = 0x0A79616C70657271;  // "qreplay\n" where the lowest byte comes first
+constexpr uint64_t kMagic = 0x0A79616C70657271;  // "qreplay\n" in little endian
 
 struct Header {
   uint64_t magic = kMagic;
   uint32_t version = kLayoutVersion;
-  uint32_t checksum = 0;  // of all bytes of header and schema that follow
+  uint32_t checksum = 0;  // of all following bytes of header and schema
   uint64_t total_bytes = 0;
   uint64_t schema_bytes = 0;
   uint64_t capacity = 0;
@@ -36,7 +36,7 @@ constexpr size_t kChecked = offsetof(Header, checksum) + sizeof(Header::checksum
 
 constexpr uint64_t kTooLarge = std::numeric_limits<int64_t>::max();
 
-// Where the next part may start behind `count` things at `offset`, each of `each` bytes; kTooLarge stays what it is.
+// Offset of the next part after `count` items of `each` bytes at `offset`; kTooLarge on overflow, which propagates.
 uint64_t after(uint64_t offset, uint64_t count, uint64_t each) {
   uint64_t bytes = 0;
   uint64_t end = 0;
@@ -46,7 +46,7 @@ uint64_t after(uint64_t offset, uint64_t count, uint64_t each) {
 
 std::string_view as_text(const Header& header) { return {reinterpret_cast<const char*>(&header), sizeof(header)}; }
 
-// `bytes` is the whole header with the schema.
+// `bytes` is the entire header with the schema.
 uint32_t checksum_of(std::string_view bytes) { return crc32c(bytes.substr(kChecked)); }
 
 [[noreturn]] void wrong(const Memory& memory, std::string_view what, uint64_t expected, uint64_t found) {
@@ -60,7 +60,7 @@ Header fixed_part(const Memory& memory, std::string_view bytes) {
     throw Error("{}: expected a replay buffer, found something else", memory.storage().text());
   }
   if (header.version != kLayoutVersion) {
-    throw Error("{}: expected layout version {}, found {}; make it anew with this version of Quern, or remove it",
+    throw Error("{}: expected layout version {}, found {}; create it again with this version of Quern, or remove it",
                 memory.storage().text(), kLayoutVersion, header.version);
   }
   if (header.total_bytes != memory.file_bytes()) {

@@ -33,20 +33,20 @@
 namespace quern::replay {
 namespace {
 
-constexpr const char* kSharedFolder = "/dev/shm";  // where shm_open() of the C library puts them too
+constexpr const char* kSharedFolder = "/dev/shm";  // as in the C library's shm_open()
 constexpr size_t kMaxSharedName = 200;
 
 std::string reason(int code) { return std::generic_category().message(code); }
 
-// The number in a file, such as a limit of a container; nothing where there is no such file or no number ("max").
+// The number in a file, such as a container's limit; nullopt if there is no such file or no number ("max").
 std::optional<uint64_t> number_in(const char* path) {
   uint64_t number = 0;
   std::ifstream file(path);
   return file >> number ? std::optional(number) : std::nullopt;
 }
 
-// What the control group of a container leaves, which counts the file cache of the group as used, although it would
-// give it up: so that is added again.
+// Memory available in the container's control group. The group counts its file cache as used, although the cache can be
+// reclaimed, so the cache is added back.
 uint64_t available_in_group() {
   const auto max = number_in("/sys/fs/cgroup/memory.max"), used = number_in("/sys/fs/cgroup/memory.current");
   if (!max || !used) return std::numeric_limits<uint64_t>::max();
@@ -59,7 +59,7 @@ uint64_t available_in_group() {
   return *max - std::min(*max, taken);
 }
 
-// Bytes that the system could give without swapping; the largest number where it does not tell.
+// Bytes available without swapping; the largest number if unknown.
 uint64_t available_in_system() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
@@ -73,7 +73,7 @@ uint64_t available_in_system() {
   throw Error("{}: cannot get {}: {}", storage.text(), rounded_bytes(bytes), why);
 }
 
-// Memory that is promised and not there kills the process that touches it, so this is asked before.
+// Touching overcommitted memory that does not exist kills the process, so availability is checked first.
 void expect_available(const Storage& storage, uint64_t bytes) {
   const uint64_t available = std::min(available_in_system(), available_in_group());
   if (bytes > available) no_room(storage, bytes, fmt::format("{} are available", rounded_bytes(available)));
@@ -85,10 +85,10 @@ std::string folder_of(const Storage& storage) {
   return path.has_parent_path() ? path.parent_path().string() : ".";
 }
 
-// A file can be read by others as the user's umask says. Nobody else may write either: see expect_ours().
+// The umask decides whether others can read a file. Only the owner may write either kind: see expect_ours().
 mode_t mode_of(const Storage& storage) { return storage.kind == Storage::Kind::kShared ? 0600 : 0644; }
 
-// Whoever can write to the memory can make us read anything, and cut it off below us.
+// A process that can write to the memory can make this one read anything, and can truncate it while mapped.
 void expect_ours(const Storage& storage, const struct stat& status) {
   if (!S_ISREG(status.st_mode)) throw Error("{}: expected a regular file, found something else", storage.text());
   if (status.st_uid != geteuid()) {
@@ -138,7 +138,7 @@ Memory Memory::create(const Storage& storage, uint64_t bytes, bool prefault) {
     if (access(storage.path().c_str(), F_OK) == 0) taken(storage);
     if (storage.kind == Storage::Kind::kShared) expect_available(storage, bytes);
     memory.open_unnamed();
-    // Not ftruncate(): a hole that finds no room when it is written kills the writer with SIGBUS.
+    // Not ftruncate(): writing to a hole when the disk is full kills the writer with SIGBUS.
     const int code = posix_fallocate(memory.descriptor_, 0, static_cast<off_t>(bytes));
     if (code != 0) no_room(storage, bytes, reason(code));
     memory.file_bytes_ = bytes;
@@ -226,7 +226,7 @@ Memory::~Memory() {
   if (!temporary_.empty()) unlink(temporary_.c_str());
 }
 
-// A child that has closed what it inherited may have opened another file under that number, which is not ours to close.
+// A child that has closed its inherited descriptors may have opened another file under that number; do not close that.
 void Memory::close_descriptor() noexcept {
   struct stat status = {};
   const bool is_open = descriptor_ >= 0 && fstat(descriptor_, &status) == 0;
@@ -244,7 +244,7 @@ void Memory::map_private(uint64_t bytes) {
   mapped_ = bytes;
 }
 
-// A file without a name cannot outlive us by accident. Some file systems know only files with one.
+// An unnamed file cannot outlive the process by accident. Some file systems do not support unnamed files.
 void Memory::open_unnamed() {
   const std::string folder = folder_of(storage_);
   descriptor_ = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode_of(storage_));
@@ -252,8 +252,8 @@ void Memory::open_unnamed() {
   if (descriptor_ < 0) throw Error("{}: cannot create a file in {}: {}", storage_.text(), folder, reason(errno));
 }
 
-// Locked until publish(), so that the next who creates a buffer of this name can tell what a killed process left. A
-// file that is taken for a leftover before it is locked is created again.
+// Locked until publish(), so that the next process that creates a buffer of this name can recognise leftovers of killed
+// processes. A file that is taken for a leftover before it is locked is created again.
 void Memory::open_temporary() {
   const std::string path = storage_.path();
   remove_leftovers_of(path);
@@ -278,12 +278,12 @@ void Memory::map_file() {
 }
 
 void Memory::lost() const {
-  throw Error("{}: somebody has cut it short while it was in use, or its disk has failed; remove it and make it anew",
+  throw Error("{}: it was truncated while in use, or its disk has failed; remove it and create it again",
               storage_.text());
 }
 
-// The system zeroes a page when it is first touched, which is most of the cost, and does so on the core that touches.
-// Not for a file: every page of it would count as changed and be written to disk.
+// The kernel zeroes a page when it is first touched, which is most of the cost, on the core that touches it. Not for
+// files: every page would become dirty and be written to disk.
 void Memory::prefault() const {
   if (storage_.kind == Storage::Kind::kFile) return;
   const size_t threads = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8);
@@ -291,7 +291,7 @@ void Memory::prefault() const {
   const auto touch = [&](size_t thread) {
     const uint64_t begin = std::min(mapped_, thread * share);
     const uint64_t end = std::min(mapped_, begin + share);
-    // Linux before 5.14 does not know it, and then pages are given at the first add.
+    // Linux before 5.14 does not support it; pages are then allocated by the first add.
     static_cast<void>(madvise(data_ + begin, end - begin, MADV_POPULATE_WRITE));
   };
   std::vector<std::jthread> others;

@@ -21,7 +21,7 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::array<std::string_view, 12> kDescriptions = {"|b1", "|i1", "|u1", "<i2", "<u2", "<i4",
                                                             "<u4", "<i8", "<u8", "<f2", "<f4", "<f8"};
 
-// The literal of a dictionary that numpy writes: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
+// Parses the dictionary literal written by NumPy: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
 class Literal {
  public:
   Literal(std::string_view text, std::string_view where) : rest_(text), where_(where) {}
@@ -49,7 +49,7 @@ class Literal {
     }
     skip_spaces();
     if (!rest_.empty() || seen != 7) fail("expected descr, fortran_order and shape");
-    if (fortran_ && header.shape.size() > 1) fail("expected an array in C's order, found one in Fortran's");
+    if (fortran_ && header.shape.size() > 1) fail("expected an array in C order, found one in Fortran order");
     return header;
   }
 
@@ -126,7 +126,7 @@ class Literal {
 std::string npy_header(const NpyHeader& header) {
   std::string shape;
   for (const size_t extent : header.shape) shape += fmt::format("{}, ", extent);
-  if (header.shape.size() > 1) shape.resize(shape.size() - 2);  // (3, 4) but (3, )
+  if (header.shape.size() > 1) shape.resize(shape.size() - 2);  // (3, 4), but (3, ) for one dimension
   std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
                                  kDescriptions[static_cast<size_t>(header.dtype)], shape);
   constexpr size_t kAlign = 64;
@@ -145,7 +145,7 @@ NpyHeader read_npy_header(const std::function<void(std::span<std::byte>)>& read,
   constexpr uint32_t kMaxLength = 65536;
   std::array<char, 8> start{};
   read(std::as_writable_bytes(std::span(start)));
-  if (std::string_view(start.data(), kMagic.size()) != kMagic) throw Error("{}: expected an array of numpy", where);
+  if (std::string_view(start.data(), kMagic.size()) != kMagic) throw Error("{}: expected a NumPy array", where);
   const int version = start[6];
   if (version < 1 || version > 3) throw Error("{}: expected a .npy of version 1 to 3, found {}", where, version);
   uint32_t length = 0;

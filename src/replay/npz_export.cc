@@ -15,7 +15,7 @@
 namespace quern::replay {
 namespace {
 
-// One array of the file, block after block, as often as one likes.
+// One array of the file, block after block; can be read repeatedly.
 class ArraySource {
  public:
   ArraySource(const SnapshotReader& reader, std::string name, size_t part, NpyHeader row)
@@ -30,7 +30,8 @@ class ArraySource {
   }
   virtual ~ArraySource() = default;
 
-  // Checksums first, then the contents: twice unpacked is cheaper than holding it all.
+  // Computes the checksum first, then writes the contents: unpacking twice is cheaper than holding everything in
+  // memory.
   void write(FileWriter& file, ZipWriter& archive) {
     const std::string header = npy_header(header_);
     uint32_t crc = zip_crc(0, std::as_bytes(std::span(header)));
@@ -50,7 +51,7 @@ class ArraySource {
   const SnapshotReader& reader_;
 
  private:
-  // A block is small as it is stored, but not as values: a sparse row of 20 bytes may have megabytes of them.
+  // A block is small when encoded, but not when decoded: a sparse row of 20 bytes may have megabytes of values.
   static constexpr size_t kPieceBytes = size_t{1} << 20;
 
   void for_pieces(const std::function<void(std::span<const std::byte>)>& body) {
@@ -70,7 +71,7 @@ class ArraySource {
   size_t part_;
   NpyHeader header_;
   size_t row_bytes_ = 0;
-  size_t piece_rows_ = 0;  // converted at once
+  size_t piece_rows_ = 0;  // converted per call
   std::vector<BlockPart> parts_;
   BlockCodec codec_;
   AlignedBuffer<std::byte> stored_, values_;
@@ -117,9 +118,9 @@ class PrioritySource final : public ArraySource {
   }
 };
 
-// A snapshot of the rows for the time of an export. It has a name, and a temporary folder beside the file around it,
-// only while it is saved: what is open stays readable without one. A kill in that time leaves the folder, which the
-// next export to the same file removes with all that is in it, as it does with the temporary file of the export.
+// A snapshot of the rows for the duration of an export. It has a name, in a temporary folder next to the file, only
+// while it is saved: an open file stays readable without a name. A kill in that time leaves the folder behind, which
+// the next export to the same file removes with its contents, like the temporary file of the export.
 SnapshotReader take_snapshot(const ReplayBuffer& buffer, const std::filesystem::path& path,
                              const SnapshotOptions& options) {
   const AtomicDirectory folder(path);  // never committed
@@ -127,8 +128,8 @@ SnapshotReader take_snapshot(const ReplayBuffer& buffer, const std::filesystem::
   return SnapshotReader(folder.temporary() / "rows");
 }
 
-// Arrays are unpacked part by part, without checksums: the snapshot is verified when all of it was read, so that one
-// which somebody has changed meanwhile leaves no file.
+// Arrays are unpacked part by part, without checksums: the snapshot is verified after all of it was read, so that no
+// file is written if it was changed meanwhile.
 SnapshotResult write_npz(const SnapshotReader& reader, AtomicFile& file) {
   ZipWriter archive(file.writer());
   const std::vector<Column>& columns = reader.info().schema.columns();

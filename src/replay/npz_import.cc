@@ -31,7 +31,7 @@ struct Array {
   AlignedBuffer<std::byte> values;
 };
 
-// All arrays from the first row on; each pass makes one of these.
+// Reads all arrays from the first row on; one per pass.
 class Importer {
  public:
   Importer(const ReplayBuffer& buffer, const ZipReader& archive) : buffer_(buffer), archive_(archive) {
@@ -54,7 +54,7 @@ class Importer {
 
   uint64_t rows() const { return rows_; }
 
-  // The next rows to the arrays: how many.
+  // Reads the next rows into the arrays; returns how many.
   size_t next(uint64_t max) {
     const size_t rows = std::min({max_rows_, rows_ - done_, max});
     for (Array& array : arrays_) array.stream.read(array.values.span().first(rows * array.row_bytes));
@@ -63,7 +63,7 @@ class Importer {
     return rows;
   }
 
-  // Of the rows that next() has read. Error names array and row.
+  // Checks the rows read by next(). Error names array and row.
   void check_values(size_t rows) const {
     for (size_t c = 0; c < arrays_.size(); ++c) {
       const Column& column = buffer_.schema().columns()[c];
@@ -100,7 +100,7 @@ class Importer {
     throw Error("{}: array '{}': {}", archive_.where(), array, what);
   }
 
-  // Left out in silence, an array would be missed later; of two with one name either may be meant.
+  // Rejects unknown arrays, which would otherwise be dropped silently, and duplicates, of which either may be meant.
   void check_entries() const {
     std::set<std::string_view> seen;
     for (const ZipEntry& entry : archive_.entries()) {
@@ -131,7 +131,7 @@ class Importer {
   void check_column(const Column& column, Array& array) {
     const std::vector<size_t> row(array.header.shape.begin() + 1, array.header.shape.end());
     if (array.header.dtype != column.dtype || row != column.shape) {
-      fail(column.name, fmt::format("expected {} {} a row, found {} {}", name_of(column.dtype),
+      fail(column.name, fmt::format("expected {} {} per row, found {} {}", name_of(column.dtype),
                                     shape_text(column.shape), name_of(array.header.dtype), shape_text(row)));
     }
     if (arrays_.empty()) rows_ = array.header.shape[0];
@@ -139,11 +139,11 @@ class Importer {
     array.row_bytes = column.value_bytes();
   }
 
-  // Rows get new ids; those of the file are checked for what they are, not used.
+  // Rows get new ids; those of the file are checked but not used.
   void check_ids(const Array& array) const {
     const DType dtype = array.header.dtype;
     if (array.header.shape.size() != 1 || (dtype != DType::kU64 && dtype != DType::kI64)) {
-      fail(kIdsArray, fmt::format("expected uint64 or int64 () a row, found {} of shape {}", name_of(dtype),
+      fail(kIdsArray, fmt::format("expected uint64 or int64 () per row, found {} of shape {}", name_of(dtype),
                                   shape_text(array.header.shape)));
     }
     check_rows(kIdsArray, array);
@@ -152,7 +152,7 @@ class Importer {
   void check_priorities(Array& array) const {
     const DType dtype = array.header.dtype;
     if (array.header.shape.size() != 1 || (dtype != DType::kF32 && dtype != DType::kF64)) {
-      fail(kPrioritiesArray, fmt::format("expected float32 or float64 () a row, found {} of shape {}", name_of(dtype),
+      fail(kPrioritiesArray, fmt::format("expected float32 or float64 () per row, found {} of shape {}", name_of(dtype),
                                          shape_text(array.header.shape)));
     }
     check_rows(kPrioritiesArray, array);
@@ -192,7 +192,7 @@ class Importer {
   uint64_t done_ = 0;
 };
 
-// Gives the pages of a mapped file back while it is read, so that they do not add up to its size.
+// Releases the pages of a mapped file while it is read, so that they do not add up to its size.
 class Pages {
  public:
   Pages(std::span<const std::byte> file, size_t row_bytes) : file_(file), row_bytes_(row_bytes) {}
@@ -211,7 +211,7 @@ class Pages {
   size_t bytes_ = 0;  // since the last release
 };
 
-// Rows that came from a file which another program truncates meanwhile are never added.
+// Rows read from a file that another program truncates meanwhile are never added.
 SnapshotResult import_archive(ReplayBuffer& buffer, const MappedFile& file) {
   const ZipReader archive(file.bytes(), "[npz] " + file.path().native());
   Pages pages(file.bytes(), buffer.schema().value_bytes());
@@ -237,7 +237,7 @@ SnapshotResult import_archive(ReplayBuffer& buffer, const MappedFile& file) {
     left -= rows;
     pages.used(rows);
   }
-  add.finish();  // somebody may have changed the file since it was checked
+  add.finish();  // the file may have changed since it was checked
   return {add.rows() - skipped, file.bytes().size(), skipped};
 }
 

@@ -11,8 +11,8 @@
 namespace quern::replay {
 namespace {
 
-constexpr double kShortestSleep = 20e-6;  // a shorter one takes as long: the kernel adds 50 us to a timer
-constexpr double kMaxSleep = 1e-3;        // 1000 looks a second are 0.1 % of a core
+constexpr double kShortestSleep = 20e-6;  // a shorter one takes just as long: the kernel adds 50 us to a timer
+constexpr double kMaxSleep = 1e-3;        // 1000 polls per second are 0.1 % of a core
 
 void expect_not_negative(double value, const char* what) {
   if (std::isfinite(value) && value >= 0) return;
@@ -21,7 +21,7 @@ void expect_not_negative(double value, const char* what) {
 
 constexpr double kLookInterval = 0.05;  // short enough for Ctrl-C
 
-// Asks until it is granted or the time is over; calls `check` before every sleep.
+// Repeats `attempt` until it succeeds or the time is up; calls `check` before every sleep.
 template <typename Try, typename Check>
 bool wait_for(Try attempt, Check check, const Wait& wait) {
   if (attempt()) return true;
@@ -72,17 +72,17 @@ bool RateLimiter::admit_samples(uint64_t rows, const Wait& wait) {
   return wait_for([&] { return try_samples(rows) || lost(); }, [&] { expect_possible(); }, wait);
 }
 
-// Counters are read one after the other and may grow in between, by less than the limits are generous.
+// Counters are read one after the other and may grow in between, by less than the margin of the limits.
 void RateLimiter::expect_possible() const {
   if (limit_.samples_per_insert == 0 || lost()) return;
   const uint64_t inserts = inserts_->value.load(std::memory_order_acquire);
   const uint64_t samples = samples_->value.load(std::memory_order_acquire);
   const double found = balance(inserts, samples), rows = static_cast<double>(kMaxRows);
   if (found <= limit_.slack + limit_.samples_per_insert * rows && found >= -limit_.slack - rows) return;
-  if (lost()) return;  // the counters read as zeros, or half of them
+  if (lost()) return;  // both or one of the counters were read as zero
   throw Error(
-      "[replay] rate limit: expected counters that belong together, found {} rows added and {} sampled at {} samples "
-      "per insert: the buffer is damaged; make a new one",
+      "[replay] rate limit: expected consistent counters, found {} rows added and {} sampled at {} samples "
+      "per insert: the buffer is damaged; create a new one",
       inserts, samples, limit_.samples_per_insert);
 }
 
@@ -90,7 +90,7 @@ double RateLimiter::balance() const noexcept {
   return balance(inserts_->value.load(std::memory_order_acquire), samples_->value.load(std::memory_order_acquire));
 }
 
-// The compare-and-swap is on the caller's own counter: what was decided holds for the value that it replaces, and the
+// The compare-and-swap is on the caller's own counter: the decision is valid for the value that it replaces, and the
 // other counter can only have moved in the caller's favour since it was read.
 bool RateLimiter::try_inserts(uint64_t rows) noexcept {
   if (!filled()) return true;

@@ -9,11 +9,12 @@
 namespace quern::replay {
 
 void Ring::no_more_ids(uint64_t id) {
-  throw Error("[replay] add: expected a row id below {}, found {}: the counter of the buffer is damaged; make it anew",
-              kEndOfIds, id);
+  throw Error(
+      "[replay] add: expected a row id below {}, found {}: the counter of the buffer is damaged; create a new buffer",
+      kEndOfIds, id);
 }
 
-// The id whose slot is ours to write now, from `id` on; kNoRow if a newer row is there already.
+// Claims a slot, starting at `id`, and returns its id; kNoRow if the slot already has a newer row.
 uint64_t Ring::claim(uint64_t id, uint16_t me) {
   double deadline = 0;
   for (uint64_t busy_slots = 0;; ++busy_slots) {
@@ -23,20 +24,20 @@ uint64_t Ring::claim(uint64_t id, uint16_t me) {
     while (true) {
       if (order_of(found) > id + 1) return kNoRow;
       if (is_busy(found) && !is_dead(writer_of(found), me)) break;
-      // Acquire: our bytes come after those of the row that was there. On failure `found` is the new word.
+      // Acquire: this row's bytes are written after those of the previous row. On failure `found` is the new word.
       if (word.compare_exchange_weak(found, busy_word(id, me), std::memory_order_acquire, std::memory_order_relaxed)) {
         return id;
       }
     }
-    // A ring that has fewer slots than writing threads may be all busy, and then the core is better given to them.
+    // All slots of a ring with fewer slots than writing threads may be busy; then let those threads run.
     if (busy_slots >= 4) std::this_thread::yield();
     if (busy_slots % 256 == 255) {
       const double now = seconds_now();
       if (deadline == 0) deadline = now + patience_;
       if (now > deadline) {
         throw Error(
-            "[replay] add: expected a slot that nobody is writing within {} seconds, found none of {}; make the "
-            "buffer larger than the number of threads that add, or anew if it is damaged",
+            "[replay] add: expected a slot that is not being written within {} seconds, found none of {}; make the "
+            "buffer larger than the number of threads that add, or create a new one if it is damaged",
             patience_, capacity_);
       }
     }
@@ -49,7 +50,7 @@ void Ring::catch_up() noexcept {
   for (uint64_t slot = 0; slot < capacity_; ++slot) {
     end = std::max(end, order_of(parts_.words[slot].load(std::memory_order_relaxed)));
   }
-  if (parts_.reserved->value.load(std::memory_order_relaxed) >= end) return;  // as ever, but after a crash
+  if (parts_.reserved->value.load(std::memory_order_relaxed) >= end) return;  // always, except after a crash
   for (Counter* counter : {parts_.reserved, parts_.published}) {
     uint64_t found = counter->value.load(std::memory_order_relaxed);
     while (found < end && !counter->value.compare_exchange_weak(found, end, std::memory_order_relaxed)) {

@@ -7,11 +7,11 @@
 #include <emmintrin.h>
 #endif
 
-// Readers copy rows that somebody may be overwriting, and look afterwards whether that was so. In the language this is
-// defined for atomics alone, so the plain form copies relaxed atomic words, and tsan sees that form. Elsewhere on
-// x86-64 rows are written by vectors of SSE2, which every such machine has, and read by memcpy: no atomics to the
-// compiler, so it must neither drop nor repeat a load, which it has no reason for, and nothing moves across the fences
-// of the callers.
+// Readers copy rows that may be overwritten meanwhile, and check afterwards whether they were. C++ defines this for
+// atomics only, so the portable version copies relaxed atomic words; tsan builds use it too. Otherwise, on x86-64, rows
+// are written with SSE2 vectors, which every such machine has, and read with memcpy. These are not atomics to the
+// compiler, so it must neither drop nor repeat a load, which it has no reason to do, and nothing moves across the
+// callers' fences.
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
 #define QUERN_ROWS_BY_VECTORS 1
 #else
@@ -77,13 +77,13 @@ void stream_line(std::byte* at, const Line& line) {
   _mm_stream_si128(p + 3, line.d);
 }
 
-// Whole lines past the caches: part of a line would have to be read first after all.
+// Bypasses the caches for full lines only: a partial line would have to be read first.
 void stream_to_row(std::byte* row, const std::byte* from, size_t bytes) {
   size_t i = bytes_to_boundary(row, kLine, bytes);
   words_to_row(row, from, i);
   for (; i + kLine <= bytes; i += kLine) stream_line(row + i, load_line(from + i));
   words_to_row(row + i, from + i, bytes - i);
-  _mm_sfence();  // such stores keep no order by themselves, and the word that says "whole" must come after them
+  _mm_sfence();  // non-temporal stores are not ordered, and the word that marks the row complete must come after them
 }
 
 void lines_to_row(std::byte* row, const std::byte* from, size_t bytes) {
@@ -108,12 +108,15 @@ void words_from_row(std::byte* to, const std::byte* row, size_t bytes) {
 
 }  // namespace
 
-// GB/s of rows written one after another, one core of a Xeon of 2.3 GHz (Sapphire Rapids), through the cache / past it:
-//   rows of   512 B   2 KiB    4 KiB    16 KiB   64 KiB   in a ring of 1 GiB
-//            6.7/2.6  7.0/7.2  7.1/10.5  7.2/15.2  7.7/17.8   (memcpy: 7.1  7.4  8.0  9.2  9.7)
-//   rings of  1 MiB      8 MiB      16 MiB     32 MiB    128 MiB   with rows of 16 KiB
-//            26.3/17.2  17.8/16.9  16.1/16.6  9.7/16.3  7.8/17.0
-// A row that goes past it costs a fence of 0.2 us.
+// GB/s for rows written one after another by one core of a 2.3 GHz Xeon (Sapphire Rapids), through the cache /
+// bypassing it:
+// clang-format off
+//   rows of    512 B    2 KiB     4 KiB     16 KiB    64 KiB   in a ring of 1 GiB
+//             6.7/2.6  7.0/7.2   7.1/10.5  7.2/15.2  7.7/17.8   (memcpy: 7.1  7.4  8.0  9.2  9.7)
+//   rings of   1 MiB      8 MiB      16 MiB     32 MiB    128 MiB   with rows of 16 KiB
+//             26.3/17.2  17.8/16.9  16.1/16.6  9.7/16.3  7.8/17.0
+// clang-format on
+// A row that bypasses the cache costs a fence of 0.2 us.
 Through best_way(size_t row_bytes, uint64_t ring_bytes) noexcept {
   constexpr size_t kRow = 4096;
   constexpr uint64_t kRing = uint64_t{32} << 20;
@@ -129,9 +132,8 @@ void copy_to_row(std::byte* row, const std::byte* from, size_t bytes, [[maybe_un
 #endif
 }
 
-// Random rows of 49,924 bytes from a ring of 1 GB on that machine: memcpy 1.27 ms for 256 of them, with the next row's
-// first lines fetched before; 1.37 by vectors of SSE2, since memcpy knows an instruction that does not read the lines
-// that it overwrites.
+// 256 random rows of 49,924 bytes from a ring of 1 GB on that machine, with the next row's first lines prefetched:
+// memcpy 1.27 ms, SSE2 vectors 1.37 ms, since memcpy uses an instruction that does not read the lines it overwrites.
 void copy_from_row(std::byte* to, const std::byte* row, size_t bytes) noexcept {
 #if QUERN_ROWS_BY_VECTORS
   std::memcpy(to, row, bytes);

@@ -10,10 +10,10 @@
 namespace quern::replay {
 namespace {
 
-constexpr size_t kBlock = 64;  // rows drawn at once: the next one is known, so that its bytes can be fetched early
+constexpr size_t kBlock = 64;  // rows drawn ahead: the next one is known, so that its bytes can be prefetched
 
-// Turns chances into importance weights, in place: (size * chance)^-beta over the largest of them, which is that of the
-// smallest chance, so that the size cancels out.
+// Turns probabilities into importance weights, in place: (size * probability)^-beta divided by the largest of them,
+// which is that of the smallest probability, so that the size cancels out.
 void weigh(std::span<float> chances, double beta) {
   const double min = *std::min_element(chances.begin(), chances.end());
   for (float& chance : chances) chance = static_cast<float>(std::pow(min / chance, beta));
@@ -32,7 +32,7 @@ void Sampler::sample(const SampleRequest& request, const SampleArrays& out, cons
   sample_admitted(request, out);
 }
 
-// What cannot be drawn is refused before it is counted; those who wait get `minimum` rows at least.
+// Rejects impossible requests before they are counted; after a wait there are at least `minimum` rows.
 void Sampler::admit(const SampleRequest& request, const SampleArrays& out, const Wait& wait) const {
   check(request, out);
   const RateLimit& limit = buffer_->options().limit;
@@ -50,7 +50,7 @@ void Sampler::sample_admitted(const SampleRequest& request, const SampleArrays& 
   try {
     draw(request, out);
   } catch (const Error&) {
-    buffer_->expect_intact();  // where the memory is lost that is the reason, and not that it holds no rows
+    buffer_->expect_intact();  // if the memory is lost, report that instead of an empty buffer
     throw;
   }
   buffer_->expect_intact();
@@ -59,7 +59,7 @@ void Sampler::sample_admitted(const SampleRequest& request, const SampleArrays& 
 
 void Sampler::draw(const SampleRequest& request, const SampleArrays& out) {
   Drawer drawer(*buffer_, request, seed_, draws_);
-  std::array<Drawn, kBlock + 1> block;  // and one that says that nothing follows
+  std::array<Drawn, kBlock + 1> block;  // plus an end marker
   for (size_t first = 0; first < request.rows; first += kBlock) {
     const size_t rows = std::min(kBlock, request.rows - first);
     if (first > 0) drawer.look();
@@ -91,7 +91,7 @@ void Sampler::check(const SampleRequest& request, const SampleArrays& out) const
   }
 }
 
-// False if the row cannot be read.
+// Returns false if the row cannot be read.
 bool Sampler::copy(const SampleArrays& out, size_t row, const Drawn& drawn, const Drawn& following) const {
   if (drawn.id == kNoRow) return false;
   return buffer_->ring().read(drawn.id, [&](uint64_t slot) {

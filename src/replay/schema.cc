@@ -32,12 +32,12 @@ constexpr std::array<std::pair<std::string_view, size_t>, 12> kDTypes = {{{"bool
                                                                           {"float64", 8}}};
 constexpr std::array<std::string_view, 3> kEncodings = {"raw", "bits", "sparse"};
 
-constexpr uint64_t kMaxElements = uint64_t{1} << 32;      // products of two of them still fit 64 bits
+constexpr uint64_t kMaxElements = uint64_t{1} << 32;      // products of two still fit in 64 bits
 constexpr uint64_t kMaxSparse = (uint64_t{1} << 32) - 1;  // a sparse row counts its values in 32 bits
 
 constexpr size_t rounded_up(size_t bytes, size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
 
-// Error naming the column, unless the product of its shape stays within the limit at every step.
+// Error naming the column, unless every partial product of its shape is within the limit.
 void check_shape(const Column& column) {
   if (column.shape.size() > kMaxDimensions) {
     throw Error("[replay] column {}: expected at most {} dimensions, found {}", in_quotes(column.name), kMaxDimensions,
@@ -50,7 +50,7 @@ void check_shape(const Column& column) {
                   fmt::join(column.shape, ", "));
     }
     if (extent > kMaxElements || elements * extent > kMaxElements) {
-      throw Error("[replay] column {}: expected at most {} elements a row, found shape ({})", in_quotes(column.name),
+      throw Error("[replay] column {}: expected at most {} elements per row, found shape ({})", in_quotes(column.name),
                   kMaxElements, fmt::join(column.shape, ", "));
     }
     elements *= extent;
@@ -74,7 +74,7 @@ void check_encoding(const Column& column) {
 }
 
 void check_name(const Column& column, std::unordered_set<std::string_view>& seen) {
-  const bool zero = column.name.find('\0') != std::string::npos;  // ends a name for much of the world
+  const bool zero = column.name.find('\0') != std::string::npos;  // terminates a name in much other software
   if (column.name.empty() || column.name.size() > kMaxName || !is_utf8(column.name) || zero) {
     throw Error("[replay] expected a column's name of 1 to {} bytes of UTF-8 without a zero byte, found {} of {} bytes",
                 kMaxName, in_quotes(column.name), column.name.size());
@@ -229,7 +229,7 @@ Schema Schema::from_text(std::string_view text) {
   if (entries == json.end() || !entries->is_array()) bad_text("an array of 'columns'", in_quotes(text));
   std::vector<Column> columns;
   for (const Json& entry : *entries) {
-    if (columns.size() > kMaxColumns) break;  // refused below, without reading a million of them
+    if (columns.size() > kMaxColumns) break;  // rejected below, without reading a million of them
     columns.push_back(column_from(entry));
   }
   return Schema(std::move(columns));

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::array<char, 8> kMagic = {'Q', 'R', 'N', 'S', 'N', 'A', 'P', '\n'};
 constexpr uint32_t kVersion = 1;
 constexpr uint32_t kPrioritised = 1;
-constexpr uint64_t kMaxId = uint64_t{1} << 62;       // sums with a block's rows do not overflow
+constexpr uint64_t kMaxId = uint64_t{1} << 62;       // adding a block's rows does not overflow
 constexpr size_t kMaxBlockBytes = size_t{64} << 20;  // unless a single row is larger
 
 // Followed by the schema's text and the CRC-32C of both.
@@ -42,9 +42,8 @@ struct Tail {
   uint64_t blocks = 0;
   uint64_t rows = 0;
   uint64_t skipped = 0;
-  uint32_t header_crc =
-      0;             // ties the two ends together: blocks of one file under the schema of another are no snapshot
-  uint32_t crc = 0;  // of the index and of this up to here
+  uint32_t header_crc = 0;  // ties both ends together: blocks of one file with the schema of another are not a snapshot
+  uint32_t crc = 0;         // of the index and of the fields above
 };
 static_assert(sizeof(Tail) == 32);
 
@@ -129,7 +128,7 @@ void SnapshotReader::read(uint64_t offset, std::span<std::byte> out) const {
     const ssize_t got = ::pread(file_.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw Error("[snapshot] {}: cannot read: {}", path_.native(), std::generic_category().message(errno));
-    if (got == 0) {  // asked for its size now: another thread may have read a block that lies farther behind the end
+    if (got == 0) {  // queries the size now: another thread may have read a block farther past the end
       fail(fmt::format("{} bytes, as when it was opened", bytes_),
            std::to_string(regular_file_status(file_, path_).st_size));
     }
@@ -148,14 +147,14 @@ SnapshotInfo SnapshotReader::read_header() {
   header_bytes_ = sizeof header + size_t{header.schema_bytes} + sizeof(uint32_t);
   if (header_bytes_ > bytes_) fail(fmt::format("at least {} bytes", header_bytes_), std::to_string(bytes_));
   std::string all(header_bytes_, '\0');
-  std::memcpy(all.data(), &header, sizeof header);  // not read again: somebody may be changing the file
+  std::memcpy(all.data(), &header, sizeof header);  // not read again: the file may be changing
   read(sizeof header, std::as_writable_bytes(std::span(all)).subspan(sizeof header));
   header_crc_ = crc_at_end(all);
   if (crc32c(std::string_view(all).substr(0, header_bytes_ - sizeof(uint32_t))) != header_crc_) {
-    fail("a header with its checksum", "a damaged one");
+    fail("a header with a valid checksum", "a damaged one");
   }
   if (header.flags > kPrioritised) fail("flags 0 or 1", std::to_string(header.flags));
-  if (!(header.alpha >= 0 && std::isfinite(header.alpha))) {  // whatever check_options() takes
+  if (!(header.alpha >= 0 && std::isfinite(header.alpha))) {  // the range of check_options()
     fail("an alpha of 0 or more", fmt::format("{}", header.alpha));
   }
   Schema schema = Schema::from_text(std::string_view(all).substr(sizeof header, header.schema_bytes));
@@ -171,16 +170,16 @@ SnapshotInfo SnapshotReader::read_header() {
 void SnapshotReader::read_index() {
   const uint64_t rest = bytes_ - header_bytes_;
   Tail tail;
-  if (rest < sizeof tail) fail("blocks and an index", "a file that was cut off");
+  if (rest < sizeof tail) fail("blocks and an index", "a truncated file");
   read(bytes_ - sizeof tail, std::as_writable_bytes(std::span(&tail, 1)));
   const uint64_t room = rest - sizeof tail;
-  if (tail.blocks > room / sizeof(BlockEntry)) fail("an index at the end", "a damaged or cut off file");
+  if (tail.blocks > room / sizeof(BlockEntry)) fail("an index at the end", "a damaged or truncated file");
   const size_t index_bytes = tail.blocks * sizeof(BlockEntry);
   std::vector<std::byte> end(index_bytes + offsetof(Tail, crc));
   read(bytes_ - sizeof tail - index_bytes, std::span(end).first(index_bytes));
   std::memcpy(end.data() + index_bytes, &tail, offsetof(Tail, crc));
   if (tail.header_crc != header_crc_ || tail.crc != crc32c(end)) {
-    fail("an index with its checksum at the end", "a damaged or cut off file");
+    fail("an index with its checksum at the end", "a damaged or truncated file");
   }
   index_.resize(tail.blocks);
   if (!index_.empty()) std::memcpy(index_.data(), end.data(), index_bytes);
@@ -189,13 +188,13 @@ void SnapshotReader::read_index() {
   info_.skipped = tail.skipped;
 }
 
-// The checksum was right, so this only fails for a file that somebody made up.
+// The checksum was right, so this only fails for a forged file.
 void SnapshotReader::check_index(uint64_t bytes, uint64_t rows) {
   uint64_t offset = 0, counted = 0, next_id = 0;
   for (const BlockEntry& entry : index_) {
     if (entry.rows == 0 || entry.rows > max_rows_ || entry.bytes > bytes - offset ||
         entry.bytes > max_packed(entry.rows) || entry.first_id < next_id || entry.first_id > kMaxId) {
-      fail("an index that makes sense", "one that does not");
+      fail("a valid index", "an inconsistent one");
     }
     offsets_.push_back(header_bytes_ + offset);
     offset += entry.bytes;
@@ -206,7 +205,7 @@ void SnapshotReader::check_index(uint64_t bytes, uint64_t rows) {
   if (counted != rows) fail(fmt::format("{} rows", rows), std::to_string(counted));
 }
 
-// What a block of so many rows may be, so that nobody is made to allocate more for one.
+// Max size of a block of this many rows, which bounds the memory that a forged file can make the reader allocate.
 uint64_t SnapshotReader::max_packed(size_t rows) const {
   uint64_t bytes = 0;
   for (const BlockPart& part : parts_) bytes += BlockCodec::max_packed(rows * part.row_bytes);
@@ -224,14 +223,15 @@ void SnapshotReader::verify(size_t threads) const {
   std::atomic<size_t> next{0};
   ThreadPool pool(std::clamp<size_t>(threads, 1, std::max<size_t>(1, index_.size())), [&](const Member&) {
     BlockCodec codec;
-    for (size_t b; (b = next.fetch_add(1, std::memory_order_relaxed)) < index_.size();) {  // each is one thread's
+    for (size_t b;
+         (b = next.fetch_add(1, std::memory_order_relaxed)) < index_.size();) {  // each block is checked by one thread
       static_cast<void>(packed(b, codec));
     }
   });
   pool.run(pool.threads());
 }
 
-// Reads the headers of the pieces before the part, and then no more than the part.
+// Reads the headers of the pieces before the part, and then only the part.
 void SnapshotReader::unpack_part(size_t block, size_t part, BlockCodec& codec, std::span<std::byte> out) const {
   uint64_t offset = offsets_[block], begin = offset;
   const uint64_t end = offset + index_[block].bytes;

@@ -11,9 +11,9 @@
 namespace quern::replay {
 namespace {
 
-// Threads take the next blocks and unpack them at once; the ids of their rows are reserved in turn, which keeps the
-// order; then all copy to the buffer at once. Nothing is reserved that was not unpacked, so that a block which cannot
-// be leaves no gap behind.
+// Threads take the next blocks and unpack them concurrently; the ids of their rows are reserved in turn, which
+// preserves the order; then all copy to the buffer concurrently. Ids are reserved only after unpacking, so that a block
+// that cannot be unpacked leaves no gap.
 class Loader {
  public:
   Loader(ReplayBuffer& buffer, const SnapshotReader& reader, const std::filesystem::path& path)
@@ -30,7 +30,7 @@ class Loader {
     }
   }
 
-  // Unpacks them all for that, which costs 8 bytes a row.
+  // Unpacks all weights, 8 bytes per row.
   void check_weights() const {
     if (!weighted_) return;
     BlockCodec codec;
@@ -80,7 +80,7 @@ class Loader {
         weighted_ ? std::span<const uint64_t>(block.weights() + left_out, rows) : std::span<const uint64_t>());
   }
 
-  // From the units of the snapshot to those of the buffer. Error when one is too large for the buffer's sum.
+  // Converts from the units of the snapshot to those of the buffer. Error when one is too large for the buffer's sum.
   void convert(std::span<uint64_t> weights) const {
     const double saved = reader_.info().alpha, ours = buffer_.options().alpha;
     const uint64_t largest = largest_weight(buffer_.capacity());
@@ -96,10 +96,10 @@ class Loader {
   ReplayBuffer& buffer_;
   const SnapshotReader& reader_;
   const std::filesystem::path& path_;
-  const uint64_t skipped_;  // the oldest rows, for which there is no room
+  const uint64_t skipped_;  // the oldest rows, which do not fit
   const bool weighted_;
   std::vector<uint64_t> begins_;  // rows before each block
-  size_t first_ = 0;              // the first block of which any row is wanted
+  size_t first_ = 0;              // the first block with a row to load
   std::atomic<size_t> next_{0};
   Turns turns_;
 };
@@ -129,7 +129,8 @@ ReplayBuffer from_snapshot(const std::filesystem::path& path, const Storage& sto
   try {
     load_snapshot(buffer, path, options);
   } catch (...) {
-    if (storage.kind != Storage::Kind::kPrivate) ReplayBuffer::remove(storage);  // the name was new, so it is ours
+    if (storage.kind != Storage::Kind::kPrivate)
+      ReplayBuffer::remove(storage);  // the name was new, so this call created it
     throw;
   }
   return buffer;

@@ -16,7 +16,7 @@
 namespace quern::replay {
 namespace {
 
-// Threads take the next blocks, copy and pack them at once, and write them in turn.
+// Threads take the next blocks, copy and pack them concurrently, and write them in turn.
 class Saver {
  public:
   Saver(const ReplayBuffer& buffer, const std::filesystem::path& path, const SnapshotOptions& options, Window window)
@@ -31,7 +31,7 @@ class Saver {
     const size_t threads = std::clamp<size_t>(options_.threads, 1, std::max<uint64_t>(1, blocks_));
     ThreadPool pool(threads, [this](const Member&) { work(); });
     pool.run(threads);
-    buffer_.expect_intact();  // else it would replace a good snapshot by one of zeros, or of no rows
+    buffer_.expect_intact();  // otherwise a good snapshot would be replaced by one of zeros, or of no rows
     const uint64_t skipped = window_.size() - rows_;
     return {rows_, writer_.finish(skipped), skipped};
   }
@@ -44,7 +44,8 @@ class Saver {
       size_t max = 0;
       for (const BlockPart& part : block.parts()) max += BlockCodec::max_packed(max_rows_ * part.row_bytes);
       AlignedBuffer<std::byte> packed(max);
-      for (uint64_t b; (b = next_.fetch_add(1, std::memory_order_relaxed)) < blocks_;) {  // each is one thread's
+      for (uint64_t b;
+           (b = next_.fetch_add(1, std::memory_order_relaxed)) < blocks_;) {  // each block is saved by one thread
         gather(b, block);
         const size_t size = pack(block, codec, packed.data());
         if (!turns_.await(b)) return;
@@ -77,7 +78,7 @@ class Saver {
     if (buffer_.tree() != nullptr) block.weights()[block.rows] = weight_in(slot);
   }
 
-  // A damaged one would make a snapshot that no buffer of this size can load.
+  // Clamped: a damaged weight would make a snapshot that no buffer of this size can load.
   uint64_t weight_in(uint64_t slot) const noexcept {
     return std::min(buffer_.tree()->get(slot), largest_weight(buffer_.capacity()));
   }
@@ -101,7 +102,7 @@ class Saver {
   const Window window_;
   const size_t max_rows_;
   const uint64_t blocks_;
-  SnapshotWriter writer_;  // of the thread whose turn it is, like rows_
+  SnapshotWriter writer_;  // used only by the thread whose turn it is, like rows_
   uint64_t rows_ = 0;
   std::atomic<uint64_t> next_{0};
   Turns turns_;
@@ -116,7 +117,7 @@ SnapshotResult save_snapshot(const ReplayBuffer& buffer, const std::filesystem::
 
 struct BackgroundSave::State {
   std::shared_future<SnapshotResult> future;
-  uint64_t forks = fork_count();  // when it was started
+  uint64_t forks = fork_count();  // when the save was started
 
   bool inherited() const noexcept { return forks != fork_count(); }
 };
@@ -132,8 +133,8 @@ BackgroundSave& BackgroundSave::operator=(BackgroundSave&& other) noexcept {
 
 BackgroundSave::~BackgroundSave() { let_go(); }
 
-// The future joins its thread when it is destroyed. In a child that thread does not exist and would be waited for for
-// ever, so the few bytes of the future are given up.
+// The future joins its thread when it is destroyed. In a child that thread does not exist and the wait would never end,
+// so the few bytes of the future are leaked.
 void BackgroundSave::let_go() noexcept {
   if (state_ != nullptr && state_->inherited()) static_cast<void>(state_.release());
   state_.reset();

@@ -14,14 +14,14 @@ constexpr auto kOrder = std::memory_order_seq_cst;  // see the proof in the head
 constexpr double kUnitsPerOne = 1 << 24;
 
 static_assert(sizeof(std::atomic<uint64_t>) * SumTree::kChildren == kCacheLine);
-static_assert(std::atomic<uint64_t>::is_always_lock_free);  // else it would not work between processes
+static_assert(std::atomic<uint64_t>::is_always_lock_free);  // required between processes
 
 uint64_t parents_of(uint64_t nodes) { return nodes / SumTree::kChildren + (nodes % SumTree::kChildren != 0 ? 1 : 0); }
 
 }  // namespace
 
 uint64_t SumTree::words(uint64_t slots) noexcept {
-  uint64_t sum = kChildren;  // the root has a line of its own
+  uint64_t sum = kChildren;  // the root has its own cache line
   for (uint64_t nodes = slots; nodes > 1; nodes = parents_of(nodes)) sum += kChildren * parents_of(nodes);
   return sum;
 }
@@ -31,7 +31,7 @@ SumTree::SumTree(std::atomic<uint64_t>* memory, uint64_t slots) noexcept : memor
   nodes_[0] = slots;
   for (; nodes_[top_] > 1; ++top_) {
     nodes_[top_ + 1] = parents_of(nodes_[top_]);
-    start_[top_ + 1] = start_[top_] + kChildren * nodes_[top_ + 1];  // levels end with a full line
+    start_[top_ + 1] = start_[top_] + kChildren * nodes_[top_ + 1];  // levels end with a full cache line
   }
 }
 
@@ -53,11 +53,11 @@ SumTree::Found SumTree::find(uint64_t point) noexcept {
   uint64_t weight = total();
   for (size_t level = top_; level > 0; --level) {
     const Family family = children_of(level, index);
-    // The node itself and not `weight`: that was read before the children, which may rightly have changed since.
+    // The node itself, not `weight`: that was read before the children, which may legitimately have changed since.
     if (family.sum != node(level, index).load(kOrder)) settle_up(level, index);
     if (point >= family.sum) return {};
-    // Ends at a child whose weight is not 0, which is one that exists: the weights are a sum above `point`, or one of
-    // more than 64 bits, which then is above it too.
+    // Ends at a child whose weight is not 0, and which therefore exists: the sum of the weights is above `point`, or
+    // overflows 64 bits and is then above it too.
     size_t child = 0;
     for (; point >= family.weights[child]; ++child) point -= family.weights[child];
     index = kChildren * index + child;
@@ -67,7 +67,7 @@ SumTree::Found SumTree::find(uint64_t point) noexcept {
   return {.slot = index, .weight = weight};
 }
 
-// Children of a node that is not a leaf, each read once; 0 for those behind the last node of their level.
+// Children of an inner node, each read once; 0 for those beyond the last node of their level.
 SumTree::Family SumTree::children_of(size_t level, uint64_t index) const noexcept {
   Family family{};
   assert(index < nodes_[level]);
@@ -80,7 +80,7 @@ SumTree::Family SumTree::children_of(size_t level, uint64_t index) const noexcep
   return family;
 }
 
-// Steps 1 to 3 of the header for one node.
+// Steps 1 to 3 in the header, for one node.
 void SumTree::settle(size_t level, uint64_t index) noexcept {
   uint64_t sum = children_of(level, index).sum;
   for (;;) {
@@ -101,8 +101,8 @@ uint64_t weight_of(double priority, double alpha, uint64_t slots) {
     throw Error("[replay] priority: expected a finite number, 0 or more, found {}", priority);
   }
   if (priority == 0) return 0;
-  // Below the limit as a double means at most the limit as an integer, whichever way the conversion rounds: there is no
-  // double between the two.
+  // Below the limit as a double implies at most the limit as an integer, whichever way the conversion rounds: there is
+  // no double between the two.
   const auto limit = static_cast<double>(largest_weight(slots));
   const double units = std::nearbyint(std::pow(priority, alpha) * kUnitsPerOne);
   if (!(units < limit)) {

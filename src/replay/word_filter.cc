@@ -15,7 +15,7 @@ HWY_BEFORE_NAMESPACE();
 namespace quern::replay::HWY_NAMESPACE {
 namespace {
 
-// Appends the marked ones of kGroup words. Where most are marked, copying pays; where few are, finding them does.
+// Appends the marked words of a group: with one copy if all are marked, otherwise one by one, which is fast if few are.
 template <typename T>
 HWY_INLINE std::byte* Append(const std::byte* p, uint64_t mask, std::byte* out) {
   if (mask == ~uint64_t{0}) {
@@ -53,7 +53,7 @@ HWY_INLINE size_t Filter(const WordFilter& f, const std::byte* raw, size_t words
   return static_cast<size_t>(rest - out);
 }
 
-// kGroup words from their masks; the packed ones start at `rest`, of which there are enough.
+// Restores kGroup words from their masks; the packed words start at `rest`, and there are enough of them.
 template <typename T>
 HWY_INLINE const std::byte* Expand(uint64_t mask, uint64_t neither, T common, T second, const std::byte* rest,
                                    std::byte* p) {
@@ -74,7 +74,7 @@ HWY_INLINE bool Unfilter(const WordFilter& f, const std::byte* in, size_t size, 
   const size_t groups = (words + kGroup - 1) / kGroup;
   const size_t masks = groups * 8 * (f.two ? 2 : 1);
   if (size < masks) return false;
-  const std::byte* neithers = in + masks - groups * 8;  // the first masks themselves, without a second value
+  const std::byte* neithers = in + masks - groups * 8;  // without a second value, the first masks
   const std::byte* rest = in + masks;
   size_t left = (size - masks) / sizeof(T);
   if (size != masks + left * sizeof(T)) return false;
@@ -124,7 +124,7 @@ struct Counted {
   size_t count = 0;
 };
 
-// Runs of words, so that few lines are fetched, spread evenly over the array.
+// The sample consists of runs of words, so that few cache lines are fetched, spread evenly over the array.
 constexpr size_t kRuns = 32;
 constexpr size_t kRun = 16;
 using Sample = std::array<uint64_t, kRuns * kRun>;
@@ -142,7 +142,7 @@ size_t take_sample(const std::byte* raw, size_t words, size_t word, Sample& samp
   return taken;
 }
 
-// Any value that makes up more than a fifth is among the four that are left (Misra and Gries), and rarer ones may be.
+// Every value that makes up more than a fifth is among the four that remain (Misra and Gries); rarer ones may be too.
 std::array<Counted, 4> frequent(std::span<const uint64_t> sample) {
   std::array<Counted, 4> kept;
   for (const uint64_t value : sample) {
@@ -174,7 +174,7 @@ FilterChoice choose_filter(const std::byte* raw, size_t bytes, size_t word) noex
   const std::array<Counted, 4> best = frequent({sample.data(), taken});
   FilterChoice choice;
   choice.filter = {.word = word, .common = best[0].value, .second = best[1].value};
-  // The second masks cost a bit a word, less after LZ4; a word that they save has 8 * word.
+  // The second masks cost one bit per word, less after LZ4; a word that they save has 8 * word bits.
   choice.filter.two = best[1].count * 8 * word > taken;
   if (!choice.filter.two) choice.filter.second = 0;
   const size_t covered = best[0].count + (choice.filter.two ? best[1].count : 0);

@@ -19,11 +19,11 @@
 namespace quern::replay {
 namespace {
 
-constexpr off_t kFirstByte = off_t{1} << 62;  // no file is as large; bytes beyond the end can be locked too
+constexpr off_t kFirstByte = off_t{1} << 62;  // no file is this large; bytes beyond the end can be locked too
 
 // All Writers of this process, so that a child finds them. Never destroyed: fork() may happen during exit.
 struct Registry {
-  std::mutex mutex;  // nobody joins or leaves while somebody forks
+  std::mutex mutex;  // no thread joins or leaves during a fork
   std::vector<Writers*> all;
 };
 Registry& registry() {
@@ -48,7 +48,7 @@ void Writers::after_fork_in_parent() { registry().mutex.unlock(); }
 
 void Writers::after_fork_in_child() {
   for (Writers* writers : registry().all) {
-    if (writers->is_ours(writers->lock_)) ::close(writers->lock_);  // it is the parent's
+    if (writers->is_ours(writers->lock_)) ::close(writers->lock_);  // the lock is the parent's
     writers->lock_ = -1;
   }
   registry().mutex.unlock();
@@ -95,14 +95,14 @@ uint16_t Writers::join() {
   return index;
 }
 
-// A number may be that of another file by now. The inode cannot: the mapping keeps it from being used again.
+// The descriptor may refer to another file by now. The inode cannot: the mapping prevents its reuse.
 bool Writers::is_ours(int descriptor) const noexcept {
   struct stat status = {};
   return fstat(descriptor, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
 }
 
-// Through /proc also when the name is gone; by name where there is no /proc, and for a child that has closed what it
-// inherited.
+// Through /proc, which works even if the name is gone; by name if there is no /proc, or in a child that has closed its
+// inherited descriptors.
 int Writers::open_again() const {
   const bool is_open = is_ours(descriptor_);
   const int opened = is_open ? open(fmt::format("/proc/self/fd/{}", descriptor_).c_str(), O_RDWR | O_CLOEXEC) : -1;
@@ -111,15 +111,15 @@ int Writers::open_again() const {
   const int named = open(path_.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (named >= 0 && is_ours(named)) return named;
   if (named >= 0) ::close(named);
-  if (is_open) throw Error("{}: cannot open it once more: {}", where_, std::generic_category().message(code));
+  if (is_open) throw Error("{}: cannot reopen it: {}", where_, std::generic_category().message(code));
   throw Error(
-      "{}: cannot open it once more: its descriptor was closed and its name is gone; leave inherited descriptors open, "
+      "{}: cannot reopen it: its descriptor was closed and its name is gone; leave inherited descriptors open, "
       "or remove the buffer later",
       where_);
 }
 
-// Closes `opened` on failure. Starts at a place that depends on the process, so that many who start at once do not try
-// the same bytes.
+// Closes `opened` on failure. Starts at an index that depends on the process id, so that processes started together do
+// not try the same bytes.
 uint16_t Writers::take_index(int opened) const {
   const auto start = static_cast<uint32_t>(getpid());
   for (uint32_t i = 0; i < kMax; ++i) {
@@ -132,17 +132,17 @@ uint16_t Writers::take_index(int opened) const {
     throw Error("{}: cannot lock a byte of it: {}", where_, std::generic_category().message(code));
   }
   ::close(opened);
-  throw Error("{}: expected at most {} processes at once, found as many already", where_, kMax);
+  throw Error("{}: expected at most {} processes at once, found that many already", where_, kMax);
 }
 
-// Asks through lock_, which the caller has since it has joined: descriptor_ may be gone in a child.
+// Queries through lock_, which is open because the caller has joined: descriptor_ may be closed in a child.
 bool Writers::is_dead(uint16_t writer) const {
-  if (writer >= kMax) return true;  // nobody can be that: the word is damaged
+  if (writer >= kMax) return true;  // not a valid index: the word is damaged
   const uint64_t seat = seat_.load(std::memory_order_relaxed);
   if (seat >> 16 == generation() && static_cast<uint16_t>(seat) == writer) return false;
   if (!is_ours(lock_)) {
     throw Error(
-        "{}: somebody has closed the descriptors of this process for it; leave them open, or attach to it again "
+        "{}: other code has closed this process's descriptors for it; leave them open, or attach to it again "
         "afterwards",
         where_);
   }
@@ -150,7 +150,7 @@ bool Writers::is_dead(uint16_t writer) const {
   return fcntl(lock_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
 }
 
-// `mine` is locked by us, and we have written nothing yet: what bears it is of a dead process.
+// This process has locked `mine` but written nothing yet: words with that index were left by a dead process.
 void Writers::empty_abandoned(uint16_t mine) {
   for (std::atomic<uint64_t>& word : words_) {
     uint64_t found = word.load(std::memory_order_relaxed);

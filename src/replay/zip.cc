@@ -16,12 +16,12 @@ constexpr uint32_t kCentral = 0x02014B50;
 constexpr uint32_t kEnd = 0x06054B50;
 constexpr uint32_t kEnd64 = 0x06064B50;
 constexpr uint32_t kLocator64 = 0x07064B50;
-constexpr uint32_t kLarge = 0xFFFFFFFF;  // the real number is in the ZIP64 part
+constexpr uint32_t kLarge = 0xFFFFFFFF;  // the actual number is in the ZIP64 field
 constexpr uint16_t kZip64 = 1;
 constexpr uint16_t kEncrypted = 1;
 constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kLocatorBytes = 20, kEnd64Bytes = 56;
 
-// Little endian numbers, one after another.
+// A sequence of little-endian numbers.
 class Fields {
  public:
   template <typename T>
@@ -99,7 +99,7 @@ void ZipWriter::finish() {
   }
   const uint64_t end = file_.written();
   const uint64_t size = end - offset;
-  const auto count = static_cast<uint16_t>(entries_.size());  // at most 64 columns and two more
+  const auto count = static_cast<uint16_t>(entries_.size());  // at most 64 columns and two special arrays
   Fields fields;
   if (offset >= kLarge || size >= kLarge) {
     fields.add(kEnd64)
@@ -135,7 +135,7 @@ ZipReader::ZipReader(std::span<const std::byte> bytes, std::string where) : byte
     read_directory(offset, size, count);
     return;
   }
-  throw Error("{}: expected a .npz file, which is a ZIP archive, found another file or one that was cut off", where_);
+  throw Error("{}: expected a .npz file, which is a ZIP archive, found another file or a truncated one", where_);
 }
 
 void ZipReader::read_directory(uint64_t offset, uint64_t size, uint64_t count) {
@@ -193,7 +193,7 @@ std::span<const std::byte> ZipReader::packed(const ZipEntry& entry) const {
       return bytes_.subspan(data, entry.packed);
     }
   }
-  throw Error("{}: {}: the entry is damaged or cut off", where_, entry.name);
+  throw Error("{}: {}: the entry is damaged or truncated", where_, entry.name);
 }
 
 struct ZipStream::Inflater {
@@ -216,7 +216,7 @@ ZipStream::~ZipStream() = default;
 void ZipStream::fail(const char* what) const { throw Error("{}: {}: {}", where_, entry_.name, what); }
 
 void ZipStream::read(std::span<std::byte> out) {
-  if (out.size() > entry_.size - done_) fail("the array is shorter than its shape says");
+  if (out.size() > entry_.size - done_) fail("the array is shorter than its shape");
   if (inflater_) {
     inflate(out);
   } else {
@@ -246,8 +246,8 @@ void ZipStream::inflate(std::span<std::byte> out) {
 }
 
 void ZipStream::finish() {
-  if (done_ != entry_.size) fail("the array is longer than its shape says");
-  if (crc_ != entry_.crc) fail("the entry does not have its checksum: the file is damaged");
+  if (done_ != entry_.size) fail("the array is longer than its shape");
+  if (crc_ != entry_.crc) fail("the checksum of the entry is wrong: the file is damaged");
 }
 
 }  // namespace quern::replay

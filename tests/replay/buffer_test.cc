@@ -229,7 +229,7 @@ TEST_P(BufferTest, Priorities) {
   EXPECT_NE(message_of([&] { buffer.add(in, 2, std::vector<float>{1, nan}); }), "no error");
   EXPECT_NE(message_of([&] { buffer.add(in, 2, std::vector<float>{1, -1}); }), "no error");
   EXPECT_EQ(message_of([&] { buffer.add(in, 2, std::vector<float>{1}); }),
-            "[replay] add: expected 2 priorities, one a row, found 1");
+            "[replay] add: expected 2 priorities, one per row, found 1");
   EXPECT_NE(message_of([&] { buffer.update_priorities(ids, std::vector<float>{1, 1, 1, nan}); }), "no error");
   EXPECT_EQ(buffer.total_added(), 6u);
   EXPECT_EQ(buffer.tree()->get(1), weight(16));

@@ -45,7 +45,7 @@ TEST_F(ForksTest, WithoutDescriptorAndNameAChildIsToldWhatToDo) {
   ReplayBuffer buffer = make(4);
   ASSERT_TRUE(ReplayBuffer::remove(storage_));
   const std::string expected = storage_.text() +
-                               ": cannot open it once more: its descriptor was closed and its name is gone; leave "
+                               ": cannot reopen it: its descriptor was closed and its name is gone; leave "
                                "inherited descriptors open, or remove the buffer later";
   EXPECT_EQ(test::run_in_child([&] {
               exchange_descriptors(folder / "log");
@@ -66,7 +66,7 @@ TEST_F(ForksTest, WhoClosesItsOwnLockIsToldSo) {
   });
   shared_->wait_for_step(1);
   const std::string expected = storage_.text() +
-                               ": somebody has closed the descriptors of this process for it; leave "
+                               ": other code has closed this process's descriptors for it; leave "
                                "them open, or attach to it again afterwards";
   EXPECT_EQ(test::run_in_child([&] {
               add(buffer, 1);

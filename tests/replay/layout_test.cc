@@ -101,7 +101,7 @@ TEST_F(LayoutTest, TheHeaderSaysWhatItWasMadeWith) {
 
 TEST_F(LayoutTest, OfAnotherVersion) {
   EXPECT_EQ(attach_message(changed(8, uint32_t{7})),
-            ": expected layout version 1, found 7; make it anew with this version of Quern, or remove it");
+            ": expected layout version 1, found 7; create it again with this version of Quern, or remove it");
 }
 
 TEST_F(LayoutTest, NoBufferAtAll) {

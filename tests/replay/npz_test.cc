@@ -186,10 +186,10 @@ save('text', __priorities__=np.zeros(5, np.int32))
   const std::pair<const char*, const char*> cases[] = {
       {"missing", "array 'planes': expected in the file, found none"},
       {"extra", "expected the arrays number, planes, bits, policy, found 'other.npy'"},
-      {"dtype", "array 'planes': expected float32 (70) a row, found float64 (70)"},
-      {"shape", "array 'planes': expected float32 (70) a row, found float32 (71)"},
+      {"dtype", "array 'planes': expected float32 (70) per row, found float64 (70)"},
+      {"shape", "array 'planes': expected float32 (70) per row, found float32 (71)"},
       {"rows", "array 'policy': expected 5 rows as in 'number', found 4"},
-      {"order", "array 'planes': expected an array in C's order"},
+      {"order", "array 'planes': expected an array in C order"},
       {"endian", ">f4"},
       {"object", "|O"},
       {"fields", "structured"},
@@ -197,7 +197,7 @@ save('text', __priorities__=np.zeros(5, np.int32))
       {"bits", "array 'bits': row 3: expected zeros and ones, found something else at element 60"},
       {"many", "array 'policy': row 4: expected at most 5 values other than zero, found something else at element 15"},
       {"priority", "-1"},
-      {"priorities", "array '__priorities__': expected float32 or float64 () a row, found float32 of shape (5, 2)"},
+      {"priorities", "array '__priorities__': expected float32 or float64 () per row, found float32 of shape (5, 2)"},
       {"text", "found int32"},
   };
   for (const auto& [name, expected] : cases) EXPECT_TRUE(has(message(name), expected)) << name << ": " << message(name);
@@ -349,7 +349,7 @@ npz('good.npz', ('x', x), ('__ids__', x))
   };
   EXPECT_TRUE(has(message("twice.npz"), "array 'x': expected once in the file, found twice")) << message("twice.npz");
   EXPECT_TRUE(has(message("ids_twice.npz"), "array '__ids__': expected once in the file, found twice"));
-  EXPECT_TRUE(has(message("float_ids.npz"), "array '__ids__': expected uint64 or int64 () a row, found float64"));
+  EXPECT_TRUE(has(message("float_ids.npz"), "array '__ids__': expected uint64 or int64 () per row, found float64"));
   EXPECT_TRUE(has(message("few_ids.npz"), "array '__ids__': expected 3 rows as in 'x', found 2"));
   EXPECT_EQ(buffer.size(), 0u);
   EXPECT_EQ(message("good.npz"), "no error");

@@ -196,7 +196,7 @@ TEST_F(ProcessesTest, OnlySoManyCanWriteAtOnce) {
     static_cast<void>(fcntl(descriptor, F_OFD_SETLK, &lock));
   }
   EXPECT_EQ(test::message_of([&] { ReplayBuffer::attach(storage_); }),
-            storage_.text() + ": expected at most 4096 processes at once, found as many already");
+            storage_.text() + ": expected at most 4096 processes at once, found that many already");
   close(descriptor);
   EXPECT_EQ(ReplayBuffer::attach(storage_).capacity(), 4u);
 }

@@ -220,7 +220,7 @@ TEST(RateLimiter, CountersThatCannotBeAreAnError) {
     for (const double timeout : {-1.0, 0.0, 100.0}) {
       const std::string message =
           test::message_of([&] { c.adds ? damaged.add(1, timeout) : damaged.sample(1, timeout); });
-      EXPECT_NE(message.find("expected counters that belong together, found"), std::string::npos) << message;
+      EXPECT_NE(message.find("expected consistent counters, found"), std::string::npos) << message;
     }
   }
 }

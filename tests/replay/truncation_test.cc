@@ -55,9 +55,7 @@ class Truncation : public testing::TestWithParam<Storage::Kind> {
   }
 
   std::string expected() const {
-    return storage_.text() +
-           ": somebody has cut it short while it was in use, or its disk has failed; remove it and make "
-           "it anew";
+    return storage_.text() + ": it was truncated while in use, or its disk has failed; remove it and create it again";
   }
 
   test::TemporaryFolder folder_;
@@ -211,7 +209,7 @@ TEST(BusError, IsHandledAgainAfterSomebodySetItToTheDefault) {
       ReplayBuffer second =
           ReplayBuffer::create(test::small_schema(), test::options_for(kRows), Storage::in_file(path));
       if (truncate(path.c_str(), 0) != 0) return 1;
-      return message_of([&] { test::add_row(second, 0); }).find("cut it short") != std::string::npos ? 42 : 2;
+      return message_of([&] { test::add_row(second, 0); }).find("truncated while in use") != std::string::npos ? 42 : 2;
     });
     EXPECT_EQ(code, 42);
   }
