@@ -26,8 +26,8 @@ struct State {
   kernels::AdamW options;
 };
 
-// Each thread takes its own part `passes` times, so that starting it (about 50 us) does not count; parts are
-// independent.
+// Each thread processes its own part `passes` times, so that the cost of starting it (about 50 us) is negligible; parts
+// are independent.
 void run_parts(size_t threads, size_t n, size_t passes, const std::function<void(size_t begin, size_t count)>& part) {
   const size_t width = (n / threads + 15) / 16 * 16;
   run_on_threads(threads, [&](size_t thread) {
@@ -57,7 +57,7 @@ void time_it(Context& context, State& state, size_t threads) {
   context.add(name, parameters / times[0], "Gparam/s", "traffic", parameters / times[1], kBar);
 }
 
-// One more step from where the timing left the state, sampled, against double precision.
+// Checks one more step from the state after timing, on a sample of parameters, against double precision.
 void check(Context& context, State& s) {
   const size_t n = s.p.size(), stride = 997;
   std::vector<double> expected;

@@ -1,4 +1,4 @@
-// Tiled attention against the same maths with the full T x T matrix through our own GEMM, one thread.
+// Tiled attention against the same maths with the full T x T matrix and Quern's own GEMM, one thread.
 #include "kernels/attention.h"
 
 #include <cmath>
@@ -29,7 +29,7 @@ Floats normal(size_t n, unsigned seed) {
   return values;
 }
 
-// What both sides read and write.
+// The inputs and outputs of both sides.
 struct Tensors {
   explicit Tensors(size_t T)
       : qkv(normal(T * 3 * kWidth, 1)), dout(normal(T * kWidth, 2)), out(T * kWidth), dqkv(T * 3 * kWidth) {}
@@ -58,7 +58,7 @@ class Tiled {
   Floats logsumexp_, scratch_;
 };
 
-// Keeps the probabilities of every head from forward to backward, as a plain implementation does.
+// Saves the probabilities of every head from forward to backward, as a plain implementation does.
 class FullMatrix {
  public:
   explicit FullMatrix(size_t T) : t(T), T_(T), p_(kHeads * T * T), dp_(T * T), scratch_(kernels::kGemmScratch) {}
@@ -123,7 +123,7 @@ void bench_length(Context& context, size_t T, std::optional<double> bar) {
   const double worst = std::max(difference(full.t.out, tiled.t.out), difference(full.t.dqkv, tiled.t.dqkv));
   if (!(worst < 1e-4)) context.wrong_answer("attention" + suffix, "off by " + std::to_string(worst));
 
-  // Two products forward and four backward, over the causal half; what backward computes again does not count.
+  // Two products forward and four backward, over the causal half; recomputation in backward does not count.
   const double product = 2.0 * kWidth * static_cast<double>(T * (T + 1) / 2) * 1e-9;
   context.add("attention/forward" + suffix, 2 * product / seconds[0], "GFLOPS", "full matrix",
               2 * product / seconds[1]);

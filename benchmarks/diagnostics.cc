@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kBar = 0.98;
 
-// Something that watches a run. Adding one: a class, and a line in bench_diagnostics().
+// A diagnostic of a run. To add one, write a class and add a line to bench_diagnostics().
 class Diagnostic {
  public:
   Diagnostic() = default;
@@ -29,7 +29,7 @@ class Diagnostic {
   virtual ~Diagnostic() = default;
 
   virtual const char* name() const = 0;
-  // Between steps.
+  // Called between steps.
   virtual void switch_on(train::Trainer& trainer) = 0;
   virtual void switch_off(train::Trainer& trainer) = 0;
   // While it is on.
@@ -57,7 +57,7 @@ class Profiling : public Diagnostic {
   std::optional<ProfiledThread> here_;
 };
 
-// The limiter in the progress line.
+// The limiter shown in the progress line.
 class Limiting : public Diagnostic {
  public:
   explicit Limiting(double flops_per_token) : limiter_(flops_per_token, 100) {}
@@ -73,7 +73,7 @@ class Limiting : public Diagnostic {
   report::Limiter limiter_;
 };
 
-// The health of every tensor's gradient, in every step: what diagnostics.health_interval = 100 costs, 100 times.
+// The health of every tensor's gradient, in every step: 100 times the cost of diagnostics.health_interval = 100.
 class GradientHealth : public Diagnostic {
  public:
   const char* name() const override { return "gradient health"; }
@@ -81,8 +81,8 @@ class GradientHealth : public Diagnostic {
   void switch_off(train::Trainer& trainer) override { trainer.measure_every(0); }
 };
 
-// metrics.jsonl and TensorBoard's file with memory, and with the health of gradients where that is measured, in every
-// step: what log.interval = 10 costs, ten times.
+// metrics.jsonl and TensorBoard's file with memory, and with the health of gradients if measured, in every step: ten
+// times the cost of log.interval = 10.
 class Logging : public Diagnostic {
  public:
   Logging() { files_.on_start({.steps = UINT64_MAX, .floor = {}}); }
@@ -127,7 +127,7 @@ double median(std::vector<double> values) {
 
 const Region kEmpty("empty");
 
-// A region with nothing in it.
+// The cost of an empty region.
 void time_regions(Context& context) {
   constexpr int kCount = 100'000;
   const auto regions = [] {
@@ -159,7 +159,7 @@ void bench_diagnostics(Context& context, const DiagnosticsWorkload& workload) {
   config.diagnostics.health_interval = 0;
   const uint64_t vocabulary = vocabulary_of_preset(workload.preset);
   const auto tokens = random_tokens(vocabulary);
-  Profiling profiling(context.threads());  // before the run: its workers write into it until they end
+  Profiling profiling(context.threads());  // declared before the run, whose workers write to it until they end
   TrainRun run(config, vocabulary, *tokens);
   Limiting limiting(training_flops_per_token(run.model.config(), config.model.context));
 
@@ -172,18 +172,18 @@ void bench_diagnostics(Context& context, const DiagnosticsWorkload& workload) {
 
   run.steps(2);
   const double once = run.steps(1);
-  // Short rounds, and many: then some of each kind meet no other program.
+  // Many short rounds, so that some of each kind are undisturbed by other programs.
   const uint64_t steps = context.quick() ? 1 : std::max<uint64_t>(1, static_cast<uint64_t>(0.05 / once));
   std::vector<std::vector<double>> seconds(kinds.size());
   for (size_t round = 0; round < (context.quick() ? 1 : workload.rounds); ++round) {
     for (size_t i = 0; i < kinds.size(); ++i) {
-      const size_t kind = (i + round) % kinds.size();  // so that none always follows the same
+      const size_t kind = (i + round) % kinds.size();  // rotates, so that no kind always follows the same one
       seconds[kind].push_back(seconds_of(run, steps, kinds[kind]));
     }
   }
   const double work =
       static_cast<double>(steps * config.train.batch * config.train.accumulation * config.model.context);
-  // Medians: the best of many rounds is now and then one at a clock rate that no other kind met.
+  // Medians: the best of many rounds occasionally ran at a clock rate that no other kind got.
   const auto speed = [&](size_t kind) { return work / median(seconds[kind]); };
   for (size_t i = 1; i < kinds.size(); ++i) {
     const bool everything = i + 1 == kinds.size();

@@ -1,4 +1,4 @@
-// What watching a run costs.
+// The overhead of diagnostics.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace quern::bench {
 
 struct DiagnosticsWorkload {
   std::string preset = "tiny";
-  size_t rounds = 80;  // of which the median of each kind counts
+  size_t rounds = 80;  // the median of each kind is reported
 };
 
-// Trains one and the same model with everything switched off, with each diagnostic alone, and with all of them, in
-// interleaved rounds; all at once must keep 0.98 of the speed. Also a timed region by itself, in a thread that is not
-// profiled and in one that is.
+// Trains the same model with all diagnostics off, with each one alone, and with all of them, in interleaved rounds;
+// with all of them, the speed must be at least 0.98 of that without. Also measures a single timed region, in a thread
+// that is not profiled and in one that is.
 void bench_diagnostics(Context& context, const DiagnosticsWorkload& workload);
 
 }  // namespace quern::bench

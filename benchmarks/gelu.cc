@@ -1,6 +1,6 @@
-// GELU's output and gradient at once, as backward computes them from a kept input of any format, against the same reads
-// and writes without arithmetic. One thread; the hidden layer of one sequence of preset tiny and of preset small. No
-// bar: an exponential and two divisions per element are worth more than the traffic wherever it fits in a cache.
+// GELU's output and gradient together, as backward computes them from a saved input of any format, against the same
+// reads and writes without arithmetic. One thread; the hidden layer of one sequence of preset tiny and of preset small.
+// No bar: an exponential and two divisions per element cost more than the traffic if the data fits in a cache.
 #include "kernels/gelu.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ void bench_type(Context& context, const std::string& family, size_t n, DType typ
   const std::string name = family + "/" + std::to_string(n);
   Workload w{.n = n};
   check(context, name, w, type);
-  // From 8 on the derivative is 1, so that the gradient stays what it is however often it is multiplied.
+  // From 8 on the derivative is 1, so repeated multiplication does not change the gradient.
   for (size_t i = 0; i < n; ++i) w.x[i] = 8.0f + static_cast<float>(i % 1000) * 1e-3f;
   const void* input = w.input(type);
   const int32_t zero = 0;

@@ -1,5 +1,5 @@
-// Every matrix product of the three training presets at 256 rows, and squares, against OpenBLAS on one thread; and the
-// same products with an operand stored as bf16 against fp32.
+// Every matrix product of the three training presets at 256 rows, and square ones, against OpenBLAS on one thread; and
+// the same products with an operand stored as bf16 against fp32.
 #include "kernels/gemm.h"
 
 #include <algorithm>
@@ -111,11 +111,11 @@ class Problem {
         sum += static_cast<double>(a_.data()[a]) * static_cast<double>(b_.data()[b]);
       }
       const double error = std::abs(sum - static_cast<double>(c_.data()[e]));
-      worst = error <= worst ? worst : error;  // a NaN stays
+      worst = error <= worst ? worst : error;  // a NaN is not overwritten
     }
     return worst;
   }
-  // A chain of K roundings of sums of up to K products that are below 1.
+  // A chain of K roundings of sums of up to K products below 1.
   double tolerance() const { return 1e-4 + 1e-7 * static_cast<double>(shape_.K); }
   double gflop() const {
     return 2e-9 * static_cast<double>(shape_.M) * static_cast<double>(shape_.N) * static_cast<double>(shape_.K);
@@ -130,8 +130,8 @@ class Problem {
   AlignedBuffer<float> scratch_{kernels::kGemmScratch};
 };
 
-// What a training step stores as bf16: packed weights, or in A^T B the activations A. The values are bf16 numbers, so
-// that the product has the bits of the fp32 product.
+// The operand that a training step stores as bf16: packed weights, or the activations A in A^T B. The values are bf16
+// numbers, so that the product is bit-identical to the fp32 product.
 class HalfProblem {
  public:
   explicit HalfProblem(const Shape& shape)
@@ -200,7 +200,7 @@ void bench_half(Context& context) {
     HalfProblem problem(shape);
     problem.wide();
     problem.half();
-    if (!problem.same()) context.wrong_answer(name, "other bits than fp32");
+    if (!problem.same()) context.wrong_answer(name, "not bit-identical to fp32");
     const std::vector<double> seconds = best_times(context, {[&] { problem.half(); }, [&] { problem.wide(); }}, 0.3, 7);
     context.add(name, problem.gflop() / seconds[0], "GFLOPS", "fp32", problem.gflop() / seconds[1], kHalfBar);
   }

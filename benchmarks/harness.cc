@@ -33,7 +33,7 @@ std::vector<double> best_times(const Context& context, const std::vector<std::fu
     min = 1;
   }
   std::vector<double> best(functions.size(), std::numeric_limits<double>::infinity());
-  for (const auto& function : functions) function();  // warm: pages, caches, frequency
+  for (const auto& function : functions) function();  // warm-up: pages, caches, frequency
   const double end = seconds_now() + seconds;
   for (size_t round = 0; round < min || seconds_now() < end; ++round) {
     for (size_t i = 0; i < functions.size(); ++i) {

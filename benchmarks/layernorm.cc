@@ -1,6 +1,7 @@
 // LayerNorm on {8, 16, 32} sequences of 64 tokens with 512 features, one thread, against the same reads and writes
-// without arithmetic ("copy") and against oneDNN. Forward keeps nothing, and reads and writes what oneDNN's does. With
-// backward it keeps the normalised input, which oneDNN computes again: more traffic for us, and the ratio is of times.
+// without arithmetic ("copy") and against oneDNN. Forward alone saves nothing, and reads and writes the same as
+// oneDNN's. With backward it saves the normalised input, which oneDNN recomputes: more traffic for Quern; the ratio is
+// of times.
 #include <cmath>
 #include <random>
 #include <string>
@@ -24,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 const hn::ScalableTag<float> d;
 using V = hn::Vec<hn::ScalableTag<float>>;
 
-// Sixteen floats, or as many bits of half the size in the first half of each vector.
+// Sixteen floats, or sixteen 16-bit values in the first half of each vector.
 template <size_t kBytes>
 V Load(const char* p) {
   if constexpr (kBytes == 4) return hn::Load(d, reinterpret_cast<const float*>(p));
@@ -38,7 +39,7 @@ void Store(V v, char* p) {
   hn::Store(hn::LowerHalf(half, v), half, reinterpret_cast<float*>(p));
 }
 
-// The traffic of forward: reads x, writes out, and n elements of kBytes bytes to kept (0: none). n is a multiple of 64.
+// The traffic of forward: reads x, writes out and n saved elements of kBytes bytes (0: none). n is a multiple of 64.
 template <size_t kBytes>
 void CopyForward(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, char* HWY_RESTRICT saved, size_t n) {
   const size_t N = hn::Lanes(d);
@@ -51,7 +52,7 @@ void CopyForward(const float* HWY_RESTRICT x, float* HWY_RESTRICT out, char* HWY
   }
 }
 
-// The traffic of backward: reads what is kept, dout and dx, writes dx. Or-ing is how the reads are used.
+// The traffic of backward: reads the saved values, dout and dx, writes dx. The reads are combined by a bitwise or.
 template <size_t kBytes>
 void CopyBackward(const char* HWY_RESTRICT saved, const float* HWY_RESTRICT dout, float* HWY_RESTRICT dx, size_t n) {
   const size_t N = hn::Lanes(d);
@@ -108,7 +109,7 @@ struct Workload {
   Floats weight = normal(kFeatures, 5), bias = normal(kFeatures, 6);
   Floats dweight = normal(kFeatures, 7), dbias = normal(kFeatures, 8);
   Floats mean = normal(rows, 9), reciprocal = normal(rows, 10);  // variance, for oneDNN
-  Floats saved = normal(n, 11);                                  // room for any format
+  Floats saved = normal(n, 11);                                  // large enough for any format
 
   void forward(kernels::LayernormSaved into) {
     kernels::layernorm_forward(x.data(), weight.data(), bias.data(), out.data(), into, rows, kFeatures);
@@ -182,7 +183,8 @@ void check(Context& context, const std::string& name, Workload& w, DType type) {
   }
 }
 
-// The first function is ours, the second the copy, the third, if any, oneDNN. `bytes` is what ours move per element.
+// The first function is Quern's, the second the copy, the third, if any, oneDNN's. `bytes` is Quern's traffic per
+// element.
 void compare(Context& context, const Workload& w, const std::string& name, size_t bytes,
              const std::vector<std::function<void()>>& functions) {
   const std::string full = name + "/" + std::to_string(w.rows) + "x" + std::to_string(kFeatures);
@@ -209,7 +211,7 @@ void bench_both(Context& context, const std::string& name, Workload& w, DType ty
   if (handle != nullptr) {
     functions.push_back([&, handle] { w.peer_forward(*peers, handle), w.peer_backward(*peers, handle); });
   }
-  compare(context, w, name, 20 + 2 * size, functions);  // x, out, kept; kept, dout, dx read, dx written
+  compare(context, w, name, 20 + 2 * size, functions);  // x, out, saved; saved, dout, dx read, dx written
 }
 
 void bench_rows(Context& context, size_t rows) {

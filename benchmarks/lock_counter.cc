@@ -48,7 +48,7 @@ int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   return real(condition, mutex);
 }
 
-// std::atomic::wait and notify come through here.
+// std::atomic::wait and notify use this.
 long syscall(long number, ...) {
   static const auto real = next<long (*)(long, ...)>("syscall");
   if (number == SYS_futex) futexes.fetch_add(1, std::memory_order_relaxed);

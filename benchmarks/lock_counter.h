@@ -1,20 +1,20 @@
-// Counts every lock, barrier and sleep of the process, in whatever library it happens.
+// Counts every lock, barrier and sleep of the process, in any library.
 #pragma once
 
 #include <optional>
 
 namespace quern::bench {
 
-// Since the process began.
+// Counts since the start of the process.
 struct LockCounts {
   long locks =
-      0;  // calls to lock or try a mutex or rwlock, to wait on, signal or broadcast a condition, to wait at a barrier
-  long futexes = 0;  // sleeping in the kernel until a word of memory changes, and waking those who do
+      0;  // calls that lock or try a mutex or rwlock, wait on, signal or broadcast a condition, or wait at a barrier
+  long futexes = 0;  // futex waits and wakes
 };
 
-// None in builds with a sanitizer, which puts its own functions in the same places.
+// nullopt in builds with a sanitizer, which replaces the same functions.
 //
-// A program that calls this gets, in place of the C library's functions, ones that count and pass on.
+// A program that calls this is linked with replacements of the C library's functions that count calls and forward them.
 std::optional<LockCounts> lock_counts();
 
 }  // namespace quern::bench

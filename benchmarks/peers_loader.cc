@@ -12,7 +12,7 @@ namespace {
 
 void set_if_unset(const char* name, const char* value) { setenv(name, value, 0); }
 
-// OpenBLAS 0.3.21 takes a CPU newer than itself for an SSE3 one. Names of core types: see its interface/dynamic.c.
+// OpenBLAS 0.3.21 treats a CPU newer than itself as an SSE3 one. Names of core types: see its interface/dynamic.c.
 void configure_openblas(std::string_view isa) {
   if (isa == "avx2") {
     set_if_unset("OPENBLAS_CORETYPE", "Haswell");
@@ -34,9 +34,9 @@ void configure_onednn(std::string_view isa) {
 const Peers* load_module(const std::filesystem::path& path) {
   std::error_code missing;
   if (!std::filesystem::exists(path, missing)) return nullptr;
-  void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays for the life of the program
+  void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // loaded for the lifetime of the program
   if (module == nullptr)
-    throw Error("[peers] {}: {}; rebuild it, or remove it to go without", path.string(), dlerror());
+    throw Error("[peers] {}: {}; rebuild it, or remove it to run without peers", path.string(), dlerror());
   using Entry = const Peers* (*)();
   const auto entry = reinterpret_cast<Entry>(dlsym(module, "quern_peers"));
   if (entry == nullptr) throw Error("[peers] {}: expected a function quern_peers, found none", path.string());

@@ -1,5 +1,5 @@
-// The bounded queue beside other queues: items through it per second, with as many producers as consumers, and the cost
-// of a push and a pop when nobody else is there.
+// The bounded queue against other queues: items per second with as many producers as consumers, and the cost of an
+// uncontended push and pop.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -19,7 +19,7 @@ constexpr size_t kCapacity = 256;  // of the work queue
 
 using Ours = BoundedQueue<uint64_t>;
 
-// Ours behind the same kind of pointers as the peers.
+// Quern's queue behind the same kind of pointers as the peers.
 const QueuePeer kOurs = {
     .name = "quern",
     .create = [](size_t capacity) -> void* { return new Ours(capacity); },
@@ -40,8 +40,8 @@ std::vector<const QueuePeer*> contenders(const Context& context) {
   return all;
 }
 
-// Tries until it succeeds, the same way for every queue: a few pauses, because the other side is often just about to
-// act, then the core is given away, because there may be more threads than cores.
+// Retries until it succeeds, in the same way for every queue: a few pauses, because the other side is often about to
+// act, then yields the core, because there may be more threads than cores.
 template <typename Try>
 void until(Try attempt) {
   constexpr int kTriesBeforeYield = 4;
@@ -54,7 +54,7 @@ void until(Try attempt) {
   }
 }
 
-// The sum of what `consumers` threads popped while as many producers pushed 1 ... items between them.
+// The sum of the items popped by `consumers` threads while as many producers together pushed 1 ... items.
 uint64_t pass_through(const QueuePeer& peer, size_t pairs, uint64_t items) {
   void* queue = peer.create(kCapacity);
   std::atomic<uint64_t> sum{0};
@@ -76,7 +76,7 @@ uint64_t pass_through(const QueuePeer& peer, size_t pairs, uint64_t items) {
   return sum.load();
 }
 
-// The sum of 1 ... items after each was pushed and popped again by this thread.
+// The sum of 1 ... items after this thread pushed and popped each.
 uint64_t push_and_pop(const QueuePeer& peer, void* queue, uint64_t items) {
   uint64_t sum = 0;
   for (uint64_t i = 1; i <= items; ++i) {
@@ -87,7 +87,7 @@ uint64_t push_and_pop(const QueuePeer& peer, void* queue, uint64_t items) {
   return sum;
 }
 
-// Whether every queue delivered each of 1 ... items once, as far as their sum tells.
+// Whether every queue delivered each of 1 ... items once, as far as the sum can tell.
 bool check(Context& context, const std::string& name, const std::vector<const QueuePeer*>& queues,
            const std::vector<uint64_t>& sums, uint64_t items) {
   const uint64_t expected = items * (items + 1) / 2;
@@ -100,7 +100,7 @@ bool check(Context& context, const std::string& name, const std::vector<const Qu
   return true;
 }
 
-// Adds our items per microsecond against each peer's; only the mutex can be a bar.
+// Adds Quern's items per microsecond against each peer's; only the mutex can be a bar.
 void report(Context& context, const std::string& name, const std::vector<const QueuePeer*>& queues,
             const std::vector<double>& seconds, uint64_t items, bool bars) {
   const auto rate = [&](size_t i) { return static_cast<double>(items) / seconds[i] * 1e-6; };
@@ -112,8 +112,8 @@ void report(Context& context, const std::string& name, const std::vector<const Q
 
 void bench_pairs(Context& context, size_t pairs) {
   const std::string name = "queue/" + std::to_string(pairs) + "x" + std::to_string(pairs);
-  // A multiple of 4. Short, about 5 ms against 0.2 to start the threads: on a busy machine some of many short runs are
-  // undisturbed, and a long one never is.
+  // A multiple of 4. Short, about 5 ms, compared to 0.2 ms to start the threads: on a busy machine some of many short
+  // runs are undisturbed, but a long one never is.
   const uint64_t items = context.quick() ? 8000 : 100000;
   const std::vector<const QueuePeer*> queues = contenders(context);
   std::vector<uint64_t> sums(queues.size());

@@ -1,4 +1,4 @@
-// One thread that adds to and samples from a replay buffer, beside memcpy of the same bytes to and from the same
+// One thread that adds to and samples from a replay buffer, against memcpy of the same bytes to and from the same
 // memory.
 #include <algorithm>
 #include <functional>
@@ -33,8 +33,8 @@ struct State {
 
 double gigabytes(size_t rows) { return static_cast<double>(rows * kReplayRowBytes) * 1e-9; }
 
-// memcpy writes into the columns of the buffer itself, the same rows as add(), so that both have the same pages and
-// no second buffer is needed. Nobody else looks at it meanwhile.
+// memcpy writes to the columns of the buffer itself, the same rows as add(), so that both use the same pages and no
+// second buffer is needed. No other thread accesses it meanwhile.
 void copy_row(State& s, size_t row) {
   for (size_t c = 0; c < kReplayColumns; ++c) {
     std::memcpy(s.buffer.stored(c, s.next), s.from[c] + row * kReplayRow[c], kReplayRow[c]);
@@ -50,7 +50,7 @@ void copy_whole_batch(State& s) {
   s.next = (s.next + kReplayBatch) % s.buffer.capacity();
 }
 
-// Whether what lies in the buffer and what comes out are rows of the source.
+// Checks that the rows in the buffer and the sampled rows are rows of the source.
 void check(Context& context, State& s, const std::string& name) {
   s.sampler.sample({.rows = kReplayBatch}, {s.to});
   if (!s.target.all_of(s.source)) context.wrong_answer(name, "a sampled row differs from every row that was added");
@@ -95,7 +95,7 @@ void bench_add_batch(Context& context, State& s) {
   context.add(name, gigabytes(rows) / times[0], "GB/s", "memcpy", gigabytes(rows) / std::min(times[1], times[2]), 0.8);
 }
 
-// The reference draws its rows by a generator that costs next to nothing.
+// The reference draws its rows with a generator of negligible cost.
 void bench_sample(Context& context, State& s) {
   const std::string name = "replay/sample_gather";
   constexpr size_t kBatches = 20;

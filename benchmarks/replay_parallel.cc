@@ -1,4 +1,5 @@
-// Several threads, and several processes, that add to and sample from one replay buffer at once, beside one alone.
+// Several threads, and several processes, that add to and sample from one replay buffer concurrently, against a single
+// one.
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -36,20 +37,20 @@ struct Mix {
 };
 constexpr Mix kMixes[] = {{"4w", 4, 0}, {"4r", 0, 4}, {"2w2r", 2, 2}};
 
-// What all of a group share, wherever they run. In every round they start together, and the clock stops when the last
-// is done.
+// Shared by all workers of a group, threads or processes. In every round they start together, and the clock stops when
+// the last one is done.
 struct Rounds {
   std::atomic<size_t> ready{0}, begun{0}, done{0}, failed{0};
   std::atomic<bool> stop{false};
 
-  // Looks every 20 us: a waiting group must not take the cores from the one that is timed.
+  // Polls every 20 us: a waiting group must not take cores from the one that is timed.
   template <typename Condition>
   static void wait_until(Condition condition) {
     while (!condition()) std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
 };
 
-// One who adds or samples `batches` batches a round, or does both by turns.
+// A worker that adds or samples `batches` batches per round, or alternates between both.
 struct Worker {
   bool adds = true, samples = false;
   size_t batches = 0;
@@ -74,7 +75,7 @@ struct Worker {
   }
 };
 
-// The first `writers` of a mix add, the others sample; a single worker does all that the mix does.
+// The first `writers` of a mix add, the others sample; a single worker does everything in the mix.
 std::vector<Worker> together(const Mix& mix, size_t batches) {
   std::vector<Worker> workers;
   for (size_t i = 0; i < mix.workers(); ++i) workers.push_back({i < mix.writers, i >= mix.writers, batches});
@@ -85,7 +86,7 @@ std::vector<Worker> alone(const Mix& mix, size_t batches) {
   return {{mix.writers > 0, mix.readers > 0, both ? batches * mix.writers : batches * mix.workers()}};
 }
 
-// Workers as threads on `buffer`, or each as a process that attaches to `storage`.
+// Workers that are threads using `buffer`, or processes that attach to `storage`.
 class Group {
  public:
   Group(std::vector<Worker> workers, ReplayBuffer& buffer, const Storage& storage) : workers_(std::move(workers)) {
@@ -108,13 +109,13 @@ class Group {
     munmap(rounds_, sizeof(Rounds));
   }
 
-  // Returns when all have done their part.
+  // Returns when all workers are done.
   void round() {
     const size_t number = rounds_->begun.fetch_add(1) + 1;
     Rounds::wait_until([&] { return rounds_->done.load() >= number * workers_.size() || rounds_->failed.load() > 0; });
   }
 
-  // Whether every row that came out was right. No more rounds after this.
+  // Whether every sampled row was right. No more rounds after this.
   bool end() {
     rounds_->stop = true;
     threads_.clear();
@@ -124,7 +125,7 @@ class Group {
   }
 
  private:
-  // It has mapped and touched the memory before it is ready.
+  // The child maps and touches the memory before it reports ready.
   pid_t start_process(const Storage& storage, size_t index) {
     std::fflush(nullptr);
     const pid_t child = fork();
@@ -146,9 +147,9 @@ class Group {
   std::vector<std::jthread> threads_;
 };
 
-// Best of many short rounds, the group and the one alone in turn.
+// Best of many short rounds, alternating between the group and the single worker.
 void compare(Context& context, const std::string& name, const Mix& mix, ReplayBuffer& buffer, const Storage& storage) {
-  const size_t batches = context.quick() ? 2 : 5;  // 4 x 5 x 12.8 MB a round
+  const size_t batches = context.quick() ? 2 : 5;  // 4 x 5 x 12.8 MB per round
   Group group(together(mix, batches), buffer, storage);
   Group one(alone(mix, batches), buffer, storage);
   const std::vector<double> times = best_times(context, {[&] { group.round(); }, [&] { one.round(); }}, 2.0, 10);

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The replay buffer from Python, beside NumPy's own copies of the same rows in the same run, and beside cpprb where it
-is installed.
+"""Benchmarks the replay buffer from Python against NumPy copies of the same rows in the same run, and against cpprb if
+it is installed.
 
     PYTHONPATH=build/release/python /usr/bin/python3 benchmarks/replay_python.py [--json]
 
-A row is 7,808 + 4,672 + 1 floats, 49,924 bytes; the ring has 100,000 rows (5 GB, and 5 GB more for the reference:
---capacity makes both smaller). Rounds are interleaved and the best of each counts. Every result is checked. Exits 1
-when a bar is missed or an answer is wrong. cpprb: `pip install cpprb`, in an environment that sees this package too.
+A row is 7,808 + 4,672 + 1 floats, 49,924 bytes; the buffer has 100,000 rows (5 GB, and 5 GB more for the reference;
+--capacity reduces both). Rounds are interleaved and the best of each is reported. Every result is checked. Exits with 1
+when a bar is missed or an answer is wrong. For cpprb: `pip install cpprb`, in an environment that has this package too.
 """
 
 import argparse
@@ -38,7 +38,7 @@ class Report:
     def __init__(self, as_json):
         self.as_json, self.results = as_json, []
         if not as_json:
-            print(f"{'name':<42}{'ours':>9} unit  {'compared with':<28}{'its':>9}  ratio    bar")
+            print(f"{'name':<42}{'ours':>9} unit  {'compared with':<28}{'theirs':>9}  ratio    bar")
 
     def add(self, name, ours, reference, its, bar=None, unit="GB/s"):
         result = {"name": f"replay_python/{name}", "value": ours, "unit": unit, "reference": reference,
@@ -57,7 +57,7 @@ class Report:
 
 
 def best(kinds, rounds):
-    """Least seconds of each, a round of each in turn."""
+    """The shortest time of each in seconds, over interleaved rounds."""
     seconds = [float("inf")] * len(kinds)
     for _ in range(rounds):
         for i, kind in enumerate(kinds):
@@ -73,13 +73,13 @@ def expect(condition, what):
 
 
 class NumpyRing:
-    """What somebody without a library would write: one array for each column, and a place to write next."""
+    """What one would write without a library: one array per column, and the next position to write."""
 
     def __init__(self, capacity):
         self.capacity, self.at = capacity, 0
         self.columns = {name: np.zeros((capacity, *shape), np.float32) for name, shape in SHAPES.items()}
         for column in self.columns.values():
-            column.fill(1)  # the memory is there, as it is in the buffer
+            column.fill(1)  # touches the memory, as the buffer does
 
     def add_batch(self, batch):
         for name, rows in batch.items():
@@ -116,7 +116,7 @@ def bench_one_thread(report, buffer, ring, batch, rounds):
 
 
 def threads_at_once(works):
-    """GB/s of these functions, which say how many rows they did, all at once."""
+    """GB/s of these functions run concurrently; each returns its number of rows."""
     counts = []
     start = time.perf_counter()
     threads = [threading.Thread(target=lambda work=work: counts.append(work())) for work in works]
@@ -154,7 +154,7 @@ def bench_threads(report, buffer, batch, rounds):
 
 
 def work_of_process(name, kind, batches, ready, go, done):
-    """Adds or samples when told to, until told None."""
+    """Adds or samples on request; a request of None ends the process."""
     buffer = quern.ReplayBuffer.attach(shared=name)
     batch = make_batch(seed=os.getpid())
     buffer.add_batch(**batch)
@@ -177,7 +177,7 @@ def bench_processes(report, capacity, rounds):
         speeds = {}
         for kind, count in (("add", 4), ("sample", 4)):
             ready, done = context.Queue(), context.Queue()
-            # One queue each: a process that is quick must not take the turn of another.
+            # One queue each, so that a fast process does not take the request of another.
             gos = [context.Queue() for _ in range(count)]
             processes = [context.Process(target=work_of_process, args=(name, kind, batches, ready, go, done)) for go in gos]
             for process in processes:
@@ -208,11 +208,11 @@ def bench_cpprb(report, buffer, capacity, batch, rounds):
     try:
         import cpprb
     except ImportError:
-        print("cpprb is not installed: not compared with it", file=sys.stderr)
+        print("cpprb is not installed: skipping the comparison", file=sys.stderr)
         return
     theirs = cpprb.ReplayBuffer(capacity, {name: {"shape": shape or 1} for name, shape in SHAPES.items()})
     batches = 100
-    while theirs.get_stored_size() < capacity - BATCH:  # so that its memory is there too
+    while theirs.get_stored_size() < capacity - BATCH:  # touches its memory too
         theirs.add(**batch)
     ours, its = best([lambda: [buffer.add_batch(**batch) for _ in range(batches)],
                       lambda: [theirs.add(**batch) for _ in range(batches)]], rounds)
@@ -227,8 +227,8 @@ def bench_cpprb(report, buffer, capacity, batch, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--capacity", type=int, default=100_000, help="rows of the ring (default 100,000)")
-    parser.add_argument("--rounds", type=int, default=5, help="of which the best of each kind counts")
+    parser.add_argument("--capacity", type=int, default=100_000, help="capacity in rows (default 100,000)")
+    parser.add_argument("--rounds", type=int, default=5, help="number of rounds; the best of each kind is reported")
     arguments = parser.parse_args()
     if arguments.capacity < 2 * BATCH or arguments.rounds < 1:
         parser.error(f"expected --capacity from {2 * BATCH} and --rounds from 1")

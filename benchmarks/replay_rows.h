@@ -1,4 +1,4 @@
-// The rows of the replay benchmarks: what a self-play actor sends, and arrays for a batch of them.
+// The rows of the replay benchmarks, like those of a self-play actor, and arrays for a batch of them.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace quern::bench {
 
-inline constexpr size_t kPlanes = 7808, kPolicy = 4672;  // floats; with the value, 49,924 bytes a row
+inline constexpr size_t kPlanes = 7808, kPolicy = 4672;  // floats; with the value, 49,924 bytes per row
 inline constexpr size_t kReplayColumns = 3;
 inline constexpr size_t kReplayBatch = 256;
 
@@ -22,18 +22,18 @@ inline replay::Schema replay_schema() {
                          {.name = "value", .dtype = DType::kF32}});
 }
 
-// A batch as a caller has it: one array a column.
+// A batch in the caller's memory: one array per column.
 struct ReplayRows {
   ReplayRows() : planes(kReplayBatch * kPlanes), policy(kReplayBatch * kPolicy), value(kReplayBatch) {}
 
-  // Row i has the value i, and numbers that only row i has.
+  // Row i has the value i, and numbers that are unique to row i.
   void fill() {
     for (size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<float>(i % kPlanes + i / kPlanes * 11);
     for (size_t i = 0; i < policy.size(); ++i) policy[i] = static_cast<float>(i % kPolicy + i / kPolicy * 7);
     for (size_t i = 0; i < value.size(); ++i) value[i] = static_cast<float>(i);
   }
 
-  // Whether every row is one of `original`, whole.
+  // Whether every row equals a complete row of `original`.
   bool all_of(const ReplayRows& original) const {
     for (size_t row = 0; row < kReplayBatch; ++row) {
       const float number = value[row];
@@ -55,7 +55,7 @@ struct ReplayRows {
   std::vector<float> planes, policy, value;
 };
 
-// Bytes of a row in each column.
+// Bytes per row of each column.
 inline constexpr size_t kReplayRow[kReplayColumns] = {kPlanes * sizeof(float), kPolicy * sizeof(float), sizeof(float)};
 inline constexpr size_t kReplayRowBytes = kReplayRow[0] + kReplayRow[1] + kReplayRow[2];
 static_assert(kReplayRowBytes == 49924);

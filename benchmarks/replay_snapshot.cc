@@ -32,7 +32,7 @@ void fill_positions(ReplayRows& rows, std::mt19937& random) {
 }
 
 ReplayBuffer filled_buffer(uint64_t capacity) {
-  constexpr size_t kKinds = 4;  // of batches, 12.8 MB each: far beyond the 64 KiB that LZ4 looks back
+  constexpr size_t kKinds = 4;  // of batches, 12.8 MB each: far beyond the 64 KiB window of LZ4
   ReplayBuffer buffer = ReplayBuffer::create(replay_schema(), {.capacity = capacity});
   std::mt19937 random(1);
   std::vector<ReplayRows> batches(kKinds);
@@ -45,7 +45,7 @@ ReplayBuffer filled_buffer(uint64_t capacity) {
   return buffer;
 }
 
-// Whether the newest rows of both are the same, looking at every 97th.
+// Whether the newest rows of both are the same, checking every 97th.
 bool same_rows(const ReplayBuffer& one, const ReplayBuffer& two) {
   ReplayRows first, second;
   const std::vector<std::byte*> a = first.arrays(), b = second.arrays();

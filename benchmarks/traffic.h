@@ -1,7 +1,7 @@
-// Loops that read and write the same bytes as a kernel and compute nothing: what a kernel limited by memory can reach.
-// Same target, vector width and in-place writes as the kernel. The bitwise operations keep the compiler from dropping a
-// load or a store; where a loop writes in place the values stay what they were (`zero` must be 0, which it cannot
-// know), so it can take turns with the kernel on the same arrays.
+// Loops that read and write the same bytes as a kernel and compute nothing: the limit of a memory-bound kernel. Same
+// target, vector width and in-place writes as the kernel. The bitwise operations keep the compiler from dropping a load
+// or a store. A loop that writes in place does not change the values (`zero` must be 0, which the compiler cannot
+// know), so it can alternate with the kernel on the same arrays.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ void traffic_scale(float* x, size_t n, int32_t zero) noexcept;
 int32_t traffic_read(const float* x, size_t n) noexcept;
 // Reads n floats, writes 2 n bytes: fp32 to a 16-bit format.
 void traffic_narrow(const float* in, uint16_t* out, size_t n) noexcept;
-// Reads 2 n bytes, writes n floats: back.
+// Reads 2 n bytes, writes n floats: a 16-bit format to fp32.
 void traffic_widen(const uint16_t* in, float* out, size_t n) noexcept;
 // Reads x and writes it back, writes 2 n bytes: rounding in place, with a 16-bit copy.
 void traffic_keep(float* x, uint16_t* kept, size_t n, int32_t zero) noexcept;

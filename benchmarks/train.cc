@@ -24,10 +24,10 @@ struct Bars {
 };
 constexpr Bars kBars[] = {{"tiny", 0.60}, {"small", 0.80}, {"gpt2", 0.65}};
 constexpr double kUtilisationBar = 0.90;
-constexpr double kScalingBar = 0.925;     // of a thread, for each: 1.85 for two
+constexpr double kScalingBar = 0.925;     // of one thread's speed, per thread: 1.85 for two
 constexpr double kTeamScalingBar = 0.85;  // with other batches, which may need teams: 1.7 for two
 constexpr double kBf16Bar = 0.95;         // of the speed of fp32
-constexpr double kSqrtBar = 1 / 1.35;     // of the speed without recomputing
+constexpr double kSqrtBar = 1 / 1.35;     // of the speed without recomputation
 
 const Bars& bars_of(const std::string& preset) {
   return *std::find_if(std::begin(kBars), std::end(kBars), [&](const Bars& bars) { return bars.preset == preset; });
@@ -52,7 +52,7 @@ double sleeps_so_far() {
   return static_cast<double>(usage.ru_nvcsw);
 }
 
-// The best round of a run, and what its workers did in it.
+// The best round of a run, with the statistics of its workers.
 struct Best {
   double seconds = 1e30;
   train::WorkerTimes times;
@@ -85,12 +85,12 @@ std::string name_of(const TrainWorkload& workload, const RunConfig& config) {
   return name;
 }
 
-// Tokens of a round of so many steps.
+// Tokens in a round of this many steps.
 double tokens_of(const RunConfig& config, uint64_t steps) {
   return static_cast<double>(steps * config.train.batch * config.train.accumulation * config.model.context);
 }
 
-// Beside fp32 with nothing recomputed, in interleaved rounds.
+// Compares with fp32 without recomputation, in interleaved rounds.
 void compare_with_plain(Context& context, const TrainWorkload& workload, Run& ours, Best& best_ours, uint64_t steps,
                         const data::TokenBuffer& tokens) {
   TrainWorkload plain_workload = workload;
@@ -112,7 +112,7 @@ void compare_with_plain(Context& context, const TrainWorkload& workload, Run& ou
               bar);
 }
 
-// Beside one thread, and beside threads that meet after every operation.
+// Compares with one thread, and with a barrier of all threads after every operation.
 void compare_with_other_threads(Context& context, const TrainWorkload& workload, Run& ours, Best& best_ours,
                                 uint64_t steps, const data::TokenBuffer& tokens) {
   const size_t threads = context.threads();

@@ -1,4 +1,4 @@
-// A model in training on random tokens, for benchmarks: the speed does not depend on what the tokens are.
+// A model in training on random tokens, for benchmarks: the speed does not depend on the tokens.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace quern::bench {
 
 std::unique_ptr<data::TokenBuffer> random_tokens(uint64_t vocabulary);
 
-// What `quern bench train` trains each preset with.
+// The configuration with which `quern bench train` trains a preset.
 uint64_t vocabulary_of_preset(const std::string& preset);
 
 struct TrainRun {
   // `tokens` must outlive the run.
   TrainRun(const train::RunConfig& config, uint64_t vocabulary, const data::TokenBuffer& tokens, size_t teams = 0);
 
-  // Seconds of so many steps.
+  // Seconds for this many steps.
   double steps(uint64_t count);
   bool same_weights(const TrainRun& other) const;
 

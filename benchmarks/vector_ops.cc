@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kBar = 0.8;
 
-// GB/s of `ours` beside `traffic`; both move `bytes`.
+// GB/s of `ours` against `traffic`; both move `bytes`.
 void compare(Context& context, const std::string& name, size_t n, double bytes, const std::function<void()>& ours,
              const std::function<void()>& traffic) {
   const std::vector<double> times = best_times(context, {ours, traffic});
@@ -49,7 +49,7 @@ void bench_sums(Context& context, AlignedBuffer<float>& x) {
   kernels::accumulate(sum.data(), x.data(), n);
   check(context, "accumulate", sum_of(x) + static_cast<double>(n), sum_of(sum), 1e-6);
 
-  // A factor of -1 leaves the values in range however often it is applied.
+  // A factor of -1 leaves the values in range after any number of calls.
   const double before = sum_of(sum);
   compare(
       context, "scale", n, bytes(8), [&] { kernels::scale(sum.data(), -1.0f, n); },
@@ -70,7 +70,7 @@ void bench_reads(Context& context, AlignedBuffer<float>& x) {
   compare(
       context, "finite", n, bytes, [&] { finite = kernels::all_finite(x.data(), n); },
       [&] { do_not_optimize(traffic_read(x.data(), n)); });
-  if (!finite) context.wrong_answer("finite", "finite values were called infinite");
+  if (!finite) context.wrong_answer("finite", "finite values were reported as not finite");
 }
 
 using kernels::DType;
@@ -90,7 +90,7 @@ void bench_format(Context& context, AlignedBuffer<float>& x, const std::string& 
       context, "convert/from_" + format, n, bytes, [&] { kernels::widen(type, half.data(), back.data(), n); },
       [&] { traffic_widen(half.data(), back.data(), n); });
   kernels::widen(type, half.data(), back.data(), n);
-  // In place from now on: what is kept once is kept for good.
+  // In place from now on: values that are rounded once do not change again.
   compare(
       context, "convert/keep_" + format, n, bytes + 4.0 * static_cast<double>(n),
       [&] { kernels::save_rounded(back.data(), half.data(), type, n); },

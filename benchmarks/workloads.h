@@ -1,4 +1,4 @@
-// The workloads that `quern bench` can run: one function per file of this folder.
+// The workloads of `quern bench`: one function per file of this folder.
 #pragma once
 
 #include "benchmarks/harness.h"

@@ -20,7 +20,7 @@ memory::desc plain(const std::vector<size_t>& shape) {
   return {dims, memory::data_type::f32, shape.size() == 2 ? memory::format_tag::ab : memory::format_tag::a};
 }
 
-// Primitives and memory objects of one shape, made ahead: a call only sets the addresses.
+// Primitives and memory objects of one shape, created in advance: a call only sets the addresses.
 struct Layernorm {
   Layernorm(size_t rows, size_t C)
       : engine(dnnl::engine::kind::cpu, 0),
@@ -44,7 +44,7 @@ struct Layernorm {
   Backward::primitive_desc backward_shape;
   Forward forward;
   Backward backward;
-  std::unordered_map<int, memory> arguments;  // a primitive takes from it what it knows
+  std::unordered_map<int, memory> arguments;  // a primitive uses those it knows
 };
 
 void* create(size_t rows, size_t C) { return new Layernorm(rows, C); }

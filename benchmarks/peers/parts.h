@@ -1,4 +1,4 @@
-// The parts of the peers module, one file each; module.cc puts them together.
+// The parts of the peers module, one file each, combined in module.cc.
 #pragma once
 
 #include "benchmarks/peers/peers.h"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Counts what PyTorch keeps of a forward pass for backward, in bytes a token, beside what `quern plan` keeps.
+"""Counts what PyTorch saves in forward for backward, in bytes per token, and compares it with `quern plan`.
 
-By hand; neither the build nor the tests need PyTorch:
+Run by hand; neither the build nor the tests need PyTorch:
     python3 -m venv venv && venv/bin/pip install torch==2.13.0
     venv/bin/python benchmarks/peers/pytorch_activations.py --preset small
 
-Counted are the storages that autograd saves, each once, without parameters. The logits are told apart: Quern never
-has them whole.
+Counts the storages that autograd saves, each once, without parameters. The logits are reported separately: Quern never
+stores all of them.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from pytorch_train import PRESETS, Gpt2, torch
 
 
 def saved_bytes(sizes, precision):
-    """Bytes that autograd keeps of one step's forward pass, and of those what has a row of the vocabulary's length."""
+    """Bytes that autograd saves in one step's forward pass, without logits, and those of the logits."""
     layers, heads, C, T, V, batch = sizes
     torch.manual_seed(1)
     model = Gpt2(layers, heads, C, T, V)
@@ -29,7 +29,7 @@ def saved_bytes(sizes, precision):
         storage = tensor.untyped_storage()
         if tensor.is_floating_point() and storage.data_ptr() not in parameters:
             kept = logits if tensor.shape and tensor.shape[-1] == V else storages
-            kept[storage.data_ptr()] = (storage.nbytes(), tensor)  # the tensor, so that its place is not used again
+            kept[storage.data_ptr()] = (storage.nbytes(), tensor)  # holds the tensor, so that its address is not reused
         return tensor
 
     ids = torch.randint(V, (batch, T + 1))
@@ -52,7 +52,7 @@ def main():
         command = [args.quern, "plan", "--preset", args.preset, "--precision", precision, "--threads", "1", "--json"]
         plan = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
         ours = plan["bytes"]["activations_per_worker"] / (plan["micro_batch_sequences"] * sizes[3])
-        print(f"{args.preset} {precision}: quern {ours:,.0f} bytes a token; PyTorch {torch.__version__} "
+        print(f"{args.preset} {precision}: quern {ours:,.0f} bytes per token; PyTorch {torch.__version__} "
               f"{kept / tokens:,.0f}, and {logits / tokens:,.0f} for logits; ratio {ours * tokens / kept:.2f}")
 
 

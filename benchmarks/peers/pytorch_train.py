@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Trains the model of a preset with PyTorch beside `quern bench train` and prints the ratio, from one interleaved run.
+"""Trains the model of a preset with PyTorch and with `quern bench train`, interleaved, and prints the ratio.
 
-By hand; neither the build nor the tests need PyTorch:
+Run by hand; neither the build nor the tests need PyTorch:
     python3 -m venv venv && venv/bin/pip install torch==2.13.0
     venv/bin/python benchmarks/peers/pytorch_train.py --preset tiny --threads 2
 
-Every round runs quern, PyTorch eager and PyTorch compiled one after the other, so that a busy moment of the machine
-meets all of them; the best round of each counts, and the faster PyTorch is the reference. All train GPT-2 with AdamW in
-fp32. The tokens are random ids below the vocabulary: for speed only the shapes matter.
+Every round runs quern, PyTorch eager and PyTorch compiled one after the other, so that other load on the machine
+affects all of them. The best round of each is reported, and the faster PyTorch is the reference. All train GPT-2 with
+AdamW in fp32. The tokens are random ids below the vocabulary: only the shapes affect the speed.
 """
 
 import argparse
@@ -70,7 +70,7 @@ class Gpt2(torch.nn.Module):
 
 
 class TorchTrainer:
-    """Steps of one model: zero the gradient, forward, backward, clip, AdamW, as Quern does them."""
+    """Steps of one model, as in Quern: zero the gradient, forward, backward, clip, AdamW."""
 
     def __init__(self, sizes, compiled):
         layers, heads, C, T, V, batch = sizes
@@ -102,14 +102,14 @@ class TorchTrainer:
             loss = self.step()
         last = loss.item()
         seconds = time.perf_counter() - start
-        # The same batch every step: where the loss does not fall, nothing was trained.
+        # The same batch in every step: if the loss does not fall, nothing was trained.
         if not last < self.first_loss < 2 * math.log(self.vocabulary):
             sys.exit(f"pytorch_train: wrong answer: the loss went from {self.first_loss} to {last}")
         return self.ids.shape[0] * (self.ids.shape[1] - 1) * steps / seconds
 
 
 def quern_tokens_per_s(options):
-    # --quick: one timed round, as PyTorch has here. Without it quern reports the best of five.
+    # --quick: one timed round, as for PyTorch. Without it quern reports the best of five.
     command = [options.quern, "bench", "train", "--preset", options.preset, "--threads", str(options.threads),
                "--steps", str(options.steps), "--batch", str(options.batch), "--context", str(options.context),
                "--quick", "--json"]
@@ -123,7 +123,7 @@ def quern_tokens_per_s(options):
     except (ValueError, KeyError):
         reason = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
         sys.exit(f"pytorch_train: `{' '.join(command)}` gave no tokens_per_s (exit {done.returncode}): {reason}")
-    # Exit code 1 may also be a bar that was missed, which is not asked here.
+    # Exit code 1 may also mean a missed bar, which does not matter here.
     for result in found.get("results", []):
         if (result.get("reference") or "").startswith("wrong answer"):
             sys.exit(f"pytorch_train: quern: {result['name']}: {result['reference']}")
@@ -131,7 +131,7 @@ def quern_tokens_per_s(options):
 
 
 def contestants(options):
-    """Functions that measure one round each. A torch.compile that does not work here is said and left out."""
+    """Functions that measure one round each. If torch.compile does not work here, it is noted and skipped."""
     layers, heads, C, T, V, batch = PRESETS[options.preset]
     sizes = (layers, heads, C, options.context or T, V, options.batch or batch)
     found, notes = {}, []
@@ -143,7 +143,7 @@ def contestants(options):
         compiled = TorchTrainer(sizes, compiled=True)
         compiled.step()
         found["pytorch compiled"] = lambda: compiled.tokens_per_s(options.steps)
-    except Exception as error:  # no C++ compiler, or a version without support for this platform
+    except Exception as error:  # no C++ compiler, or no support for this platform
         notes.append(f"torch.compile is not usable here: {str(error).strip().splitlines()[0]}")
     return found, notes
 
@@ -185,11 +185,12 @@ def main():
     parser.add_argument("--preset", choices=PRESETS, default="tiny")
     parser.add_argument("--threads", type=positive, default=os.cpu_count())
     parser.add_argument("--rounds", type=positive, default=5)
-    parser.add_argument("--steps", type=positive, default=20, help="timed steps of a round")
-    parser.add_argument("--batch", type=positive, default=0, help="sequences of a step, other than the preset's")
-    parser.add_argument("--context", type=positive, default=0, help="tokens of a sequence, other than the preset's")
-    parser.add_argument("--quern", metavar="PATH", default="build/release/quern", help="none: PyTorch alone")
-    parser.add_argument("--json", action="store_true", help="print one object")
+    parser.add_argument("--steps", type=positive, default=20, help="timed steps per round")
+    parser.add_argument("--batch", type=positive, default=0, help="sequences per step (default: the preset's)")
+    parser.add_argument("--context", type=positive, default=0, help="tokens per sequence (default: the preset's)")
+    parser.add_argument("--quern", metavar="PATH", default="build/release/quern",
+                        help="path of quern; 'none' to measure only PyTorch")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     result = measure(options)

@@ -42,8 +42,8 @@ class TbbQueue {
   tbb::concurrent_bounded_queue<uint64_t> queue_;
 };
 
-// Unbounded by nature: bounded here to what was allocated at the start, so that pushes do not allocate. That is more
-// than the capacity (1024 items for 256 with one producer), which can only help it. It keeps the order of each
+// Unbounded by nature; bounded here to the memory allocated at the start, so that pushes do not allocate. That is more
+// than the capacity (1024 items for 256 with one producer), which can only help it. It preserves the order of each
 // producer.
 class MoodycamelQueue {
  public:

@@ -10,16 +10,16 @@ namespace quern::bench {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  quern bench diagnostics                         the preset tiny with every core
+  quern bench diagnostics                         preset tiny on every core
   quern bench diagnostics --preset small --json
 
-One model is trained in interleaved rounds: nothing watched, each diagnostic alone, all at once, everything in every
-step. The median of each counts, and all at once must keep 0.98 of the speed.)";
+Trains one model in interleaved rounds: without diagnostics, with each diagnostic alone, and with all of them, each in
+every step. Reports the median of each kind; with all diagnostics, the speed must be at least 0.98 of that without.)";
 
 }  // namespace
 
 cli::Parser add_diagnostics_bench(cli::Parser root, DiagnosticsBenchOptions& options) {
-  cli::Parser command = root.add_command("diagnostics", "What profiler and other watchers cost a training");
+  cli::Parser command = root.add_command("diagnostics", "Overhead of the profiler and other diagnostics");
   add_training_bench_options(command, options);
   command.set_footer(kExamples);
   return command;

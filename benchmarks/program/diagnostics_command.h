@@ -1,4 +1,4 @@
-// quern bench diagnostics: training with everything that watches it, beside training with nothing.
+// quern bench diagnostics: training with diagnostics compared to training without.
 #pragma once
 
 #include "benchmarks/diagnostics.h"

@@ -1,5 +1,5 @@
-// quern-bench, which `quern bench` starts: what the shipped code does here, beside the machine's limits and the
-// libraries people would use instead.
+// quern-bench, started by `quern bench`: benchmarks the shipped code against the hardware's limits and against other
+// libraries.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ using cli::Parser;
 using cli::Progress;
 
 struct Workload {
-  const char* group;                       // "kernels": quern bench kernels
-  std::vector<std::string_view> families;  // what its results' names start with
+  const char* group;                       // the subcommand: "kernels" for `quern bench kernels`
+  std::vector<std::string_view> families;  // prefixes of its results' names
   const char* description;
   void (*run)(Context&);
 };
@@ -35,15 +35,15 @@ const std::vector<Workload>& workloads() {
       {"kernels", {"adamw"}, "optimizer step against the same traffic without arithmetic", bench_adamw},
       {"kernels", {"layernorm"}, "forward and backward against copies and oneDNN", bench_layernorm},
       {"kernels", {"attention"}, "causal, tiled, against the full T x T matrix", bench_attention},
-      {"kernels", {"gelu"}, "both directions at once against the same traffic without arithmetic", bench_gelu},
+      {"kernels", {"gelu"}, "output and gradient together, against the same traffic without arithmetic", bench_gelu},
       {"kernels",
        {"accumulate", "norm", "convert"},
        "gradient operations against the same traffic without arithmetic",
        bench_vector_ops},
       {"queue", {"queue"}, "bounded queue against a mutex, oneTBB and moodycamel", bench_queue},
       {"replay", {"replay"}, "adding and sampling against memcpy", bench_replay},
-      {"replay", {"replay"}, "threads and processes at once against one alone", bench_replay_parallel},
-      {"replay", {"replay"}, "snapshots of 2.5 GB saved and loaded", bench_replay_snapshot}};
+      {"replay", {"replay"}, "concurrent threads and processes against a single one", bench_replay_parallel},
+      {"replay", {"replay"}, "saving and loading snapshots of 2.5 GB", bench_replay_snapshot}};
   return all;
 }
 
@@ -54,8 +54,8 @@ struct Options {
   std::string filter;
 };
 
-// "gemm" or "gemm/nt/256" name a family, so only the workloads with a family that ends like that can match ("norm" is
-// also the end of "layernorm"). Any other filter may occur inside any name, and the workloads decide result by result.
+// "gemm" or "gemm/nt/256" name a family, so only workloads with a family that ends with it can match ("norm" also
+// matches "layernorm"). Any other filter may occur inside any name, and the workloads decide result by result.
 bool may_match(const Workload& workload, std::string_view filter) {
   const std::string_view head = filter.substr(0, filter.find('/'));
   const auto is_head = [&](std::string_view family) { return family == head; };
@@ -71,8 +71,8 @@ int list_workloads() {
     const std::string families = fmt::format("{}", fmt::join(workload.families, ", "));
     fmt::print("{:<8} {:<26} {}\n", workload.group, families, workload.description);
   }
-  fmt::print("{:<8} {:<26} {}\n", "train", "tiny, small, gpt2", "whole training steps (--preset)");
-  fmt::print("{:<11} {:<23} {}\n", "diagnostics", "tiny, small, gpt2", "the same, watched and not");
+  fmt::print("{:<8} {:<26} {}\n", "train", "tiny, small, gpt2", "complete training steps (--preset)");
+  fmt::print("{:<11} {:<23} {}\n", "diagnostics", "tiny, small, gpt2", "the same, with and without diagnostics");
   return 0;
 }
 
@@ -108,7 +108,7 @@ int run_bench(std::string_view group, const Options& options) {
   }
   run_workloads(group, options, context, progress);
   if (context.results().empty() && !options.filter.empty()) {
-    throw Error("--filter: nothing in `bench {}` matches '{}'; `quern bench --list` names the workloads", group,
+    throw Error("--filter: nothing in `bench {}` matches '{}'; `quern bench --list` lists the workloads", group,
                 options.filter);
   }
   if (options.json) {
@@ -128,31 +128,30 @@ constexpr const char* kExamples = R"(Examples:
   quern bench train --preset small
   quern bench diagnostics
 
-A bar is a ratio that must be reached. Exit code: 0 all bars reached, 1 a bar missed or an answer wrong, 2 bad usage.)";
+A bar is a ratio that must be reached. Exit code: 0 all bars reached, 1 a bar missed or a wrong answer, 2 bad usage.)";
 
 Parser add_group(Parser root, const char* name, const char* description, Options& options) {
   Parser group = root.add_command(name, description);
   group.add_threads(options.threads);
   group.add_flag("--json", options.json, "Print one JSON object");
   group.add_text("--filter", options.filter, "TEXT", "Only results whose name contains this");
-  group.add_flag("--quick", options.quick, "One short repeat of each; checks answers, does not judge bars");
+  group.add_flag("--quick", options.quick, "One short repeat of each; checks answers but not bars");
   group.set_footer(kExamples);
   return group;
 }
 
 int run(int argc, char** argv) {
-  cli::CommandLine line("quern bench", "Measure, and compare with limits and peers from the same run");
+  cli::CommandLine line("quern bench", "Benchmark Quern against the hardware's limits and other libraries");
   Parser root = line.root();
   Options options;
   TrainBenchOptions train_options;
   DiagnosticsBenchOptions diagnostics_options;
   bool list = false;
-  root.add_flag("--list", list, "Name the workloads");
+  root.add_flag("--list", list, "List the workloads");
   root.set_footer(kExamples);
   const Parser kernels = add_group(root, "kernels", "GEMM, attention, LayerNorm, AdamW and vector operations", options);
-  const Parser queue = add_group(root, "queue", "The bounded queue, 1x1 to 4x4 producers x consumers", options);
-  const Parser replay =
-      add_group(root, "replay", "The replay buffer: rows of 49,924 bytes, up to 5 GB of them", options);
+  const Parser queue = add_group(root, "queue", "Bounded queue, 1x1 to 4x4 producers x consumers", options);
+  const Parser replay = add_group(root, "replay", "Replay buffer: rows of 49,924 bytes, up to 5 GB", options);
   const Parser train = add_train_bench(root, train_options);
   const Parser diagnostics = add_diagnostics_bench(root, diagnostics_options);
   return line.run(argc, argv, [&] {

@@ -13,7 +13,7 @@
 namespace quern::bench {
 namespace {
 
-// Four digits or so, never an exponent.
+// About four digits, never an exponent.
 std::string figure(double value) {
   if (value >= 1000) return fmt::format("{:.0f}", value);
   return fmt::format("{:.{}f}", value, value >= 100 ? 1 : 2);
@@ -21,7 +21,7 @@ std::string figure(double value) {
 
 std::string verdict(const Result& result, bool judged) {
   if (!result.bar) return "";
-  return judged ? (result.pass ? "ok" : "BELOW") : "not judged";
+  return judged ? (result.pass ? "ok" : "BELOW") : "not checked";
 }
 
 Json to_json(const Result& result) {
@@ -44,13 +44,13 @@ void print_machine(const report::Machine& machine, const Peers* peers) {
              machine.cpu, machine.target, machine.threads, machine.threads == 1 ? "" : "s", machine.fma_peak_gflops,
              machine.fma_peak_one_gflops, machine.read_gbs, machine.copy_gbs);
   if (peers == nullptr) {
-    fmt::print("peers: none (quern_peers.so is not beside the program), so their comparisons are left out\n\n");
+    fmt::print("peers: none (no quern_peers.so next to the program); comparisons with peers are skipped\n\n");
   } else {
     fmt::print("peers: {}, {}, oneTBB, moodycamel\n\n", peers->blas_name(), peers->dnnl_name());
   }
 }
 
-void print_header() { fmt::print(kRow, "name", "ours", "unit", "compared with", "its", "ratio", "bar", ""); }
+void print_header() { fmt::print(kRow, "name", "ours", "unit", "compared with", "theirs", "ratio", "bar", ""); }
 
 void print_row(const Result& result, bool judged) {
   if (!result.pass && !result.bar) {  // only a wrong answer fails without a bar
@@ -81,7 +81,7 @@ void print_summary(const Context& context) {
   }
   for (const std::string& wrong : context.wrong_answers()) fmt::print("wrong answer: {}\n", wrong);
   if (context.quick()) {
-    fmt::print("results: {}; --quick does not judge bars\n", context.results().size());
+    fmt::print("results: {}; --quick does not check bars\n", context.results().size());
   } else {
     fmt::print("results: {}, bars missed: {} of {}\n", context.results().size(), missed, bars);
   }

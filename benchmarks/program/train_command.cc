@@ -14,13 +14,13 @@ namespace quern::bench {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  quern bench train                                  the preset tiny with every core
+  quern bench train                                  preset tiny on every core
   quern bench train --preset small --threads 1 --json
-  quern bench train --preset gpt2 --batch 1 --context 1024   one long sequence: threads work as a team
-  quern bench train --preset small --precision bf16 --recompute sqrt   beside fp32 with nothing recomputed
+  quern bench train --preset gpt2 --batch 1 --context 1024   one long sequence, computed by a team of threads
+  quern bench train --preset small --precision bf16 --recompute sqrt   against fp32 without recomputation
 
-Rounds of these threads, of one thread, and of threads that meet after every operation are interleaved; the best of
-each counts, and all must end with the same weights. MFU is the useful work (docs/performance.md) over the FMA peak.)";
+Interleaves rounds with these threads, with one thread, and with a barrier of all threads after every operation. Reports
+the best of each; all must end with the same weights. MFU is the useful work (docs/performance.md) over the FMA peak.)";
 
 Json to_json(const TrainFigures& figures) {
   return {{"preset", figures.preset},
@@ -47,22 +47,22 @@ void print_figures(const TrainFigures& f) {
              f.gflops, f.mfu ? fmt::format("{:.1f} %", 100 * *f.mfu) : "unknown (machine busy)",
              rounded_bytes(f.peak_rss_bytes), rounded_bytes(f.planned_bytes));
   fmt::print(
-      "{} threads in {} teams: busy {:.1f} %, waiting for turns {:.2f} %, for their team {:.2f} %, for work "
-      "{:.2f} %; a step takes {} locks and sleeps {:.1f} times\n",
+      "{} threads in {} teams: busy {:.1f} %, waiting for turns {:.2f} %, for the team {:.2f} %, for work {:.2f} %; "
+      "per step: {} locks, {:.1f} sleeps\n",
       f.threads, f.teams, 100 * f.utilisation, 100 * f.ticket_wait, 100 * f.team_wait, 100 * f.queue_wait,
-      f.locks_per_step ? fmt::format("{:g}", *f.locks_per_step) : "an unknown number of", f.sleeps_per_step);
+      f.locks_per_step ? fmt::format("{:g}", *f.locks_per_step) : "unknown", f.sleeps_per_step);
 }
 
 }  // namespace
 
 cli::Parser add_train_bench(cli::Parser root, TrainBenchOptions& options) {
-  cli::Parser train = root.add_command("train", "Whole training steps of a preset");
+  cli::Parser train = root.add_command("train", "Complete training steps of a preset");
   add_training_bench_options(train, options);
-  train.add_number("--steps", options.workload.steps, "N", "Steps of a timed round; 0: about a second's");
-  train.add_number("--batch", options.workload.batch, "N", "Sequences of a step; 0: the preset's");
-  train.add_number("--context", options.workload.context, "N", "Tokens of a sequence; 0: the preset's", {0, 100'000});
+  train.add_number("--steps", options.workload.steps, "N", "Steps per timed round; 0: about one second");
+  train.add_number("--batch", options.workload.batch, "N", "Sequences per step; 0: the preset's");
+  train.add_number("--context", options.workload.context, "N", "Tokens per sequence; 0: the preset's", {0, 100'000});
   train.add_list("--set", options.workload.settings, "TABLE.NAME=VALUE",
-                 "Another setting of the config; may be repeated");
+                 "Change a setting of the config; may be repeated");
   train.add_text("--precision", options.workload.precision, "NAME", "fp32, bf16 or fp16, compared with fp32");
   train.add_text("--recompute", options.workload.recompute, "NAME",
                  "none, every-layer, sqrt or interval=K, compared with none");

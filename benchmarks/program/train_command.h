@@ -1,4 +1,4 @@
-// quern bench train: whole steps, beside the machine's peak, one thread, and threads that meet after every operation.
+// quern bench train: complete steps against the machine's peak, one thread, and a barrier after every operation.
 #pragma once
 
 #include "benchmarks/train.h"

@@ -1,4 +1,4 @@
-// Options that the benchmarks of whole training steps share.
+// Options shared by the benchmarks of complete training steps.
 #pragma once
 
 #include "cli/parser.h"
@@ -6,14 +6,14 @@
 
 namespace quern::bench {
 
-// --preset, --threads, --rounds, --json and --quick, into the fields of these names.
+// Adds --preset, --threads, --rounds, --json and --quick, stored in the fields of these names.
 template <typename Options>
 void add_training_bench_options(cli::Parser command, Options& options) {
   command.add_choice("--preset", options.workload.preset, train::preset_names(), "NAME", "tiny, small or gpt2");
   command.add_threads(options.threads);
   command.add_number("--rounds", options.workload.rounds, "N", "Timed rounds of each kind", {1, 1000});
   command.add_flag("--json", options.json, "Print one JSON object");
-  command.add_flag("--quick", options.quick, "One short round; does not judge bars");
+  command.add_flag("--quick", options.quick, "One short round; does not check bars");
 }
 
 }  // namespace quern::bench
