@@ -1,10 +1,9 @@
-# What building Quern needs beyond cmake/dependencies.cmake: headers that are compiled into it. One message names all
-# packages that are missing.
+# Build dependencies beyond cmake/dependencies.cmake: header-only libraries. One message names all missing packages.
 find_package(nlohmann_json QUIET)
 if(NOT TARGET nlohmann_json::nlohmann_json)
   list(APPEND quern_missing nlohmann-json3-dev)
 endif()
-find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h)  # headers alone: see train/checked_toml.h
+find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h)  # header-only: see train/checked_toml.h
 if(NOT TOMLPLUSPLUS_INCLUDE)
   list(APPEND quern_missing libtomlplusplus-dev)
 endif()

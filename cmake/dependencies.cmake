@@ -1,5 +1,5 @@
-# The libraries that a program links together with libquern.a. The build includes this file, and so does the installed
-# package (quernConfig.cmake). Sets quern_missing to the Debian packages of those that are not installed.
+# The libraries that a program must link in addition to libquern.a. Included by the build and by the installed package
+# (quernConfig.cmake). Sets quern_missing to the Debian packages of those that are not installed.
 set(quern_missing "")
 
 find_package(Threads QUIET)
@@ -12,8 +12,8 @@ if(NOT TARGET ZLIB::ZLIB)
   list(APPEND quern_missing zlib1g-dev)
 endif()
 
-# Debian's packages of these have no CMake configuration, or one that pulls in more than the library. The link from
-# libNAME.so to the library comes with the headers, so finding it means that both are there.
+# Debian's packages of these have no CMake configuration, or one that pulls in more than the library. The symbolic link
+# libNAME.so comes with the headers, so finding it means that both are installed.
 macro(quern_find_library name variable library package)
   find_library(${variable} ${library})
   mark_as_advanced(${variable})

@@ -1,5 +1,5 @@
-# `cmake --install build/release --prefix DIR`: the program, the library with its headers, and what find_package(quern)
-# and pkg-config read. Everything refers to its own location, so that DIR may be moved.
+# `cmake --install build/release --prefix DIR`: installs the program, the library with its headers, and the files for
+# find_package(quern) and pkg-config. All paths in them are relative, so that DIR may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -8,7 +8,7 @@ install(TARGETS quern_lib EXPORT quernTargets ARCHIVE DESTINATION ${CMAKE_INSTAL
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET quern_program)
   install(TARGETS quern_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  # What `quern bench` starts; only where it was built.
+  # Started by `quern bench`; installed only if it was built.
   install(TARGETS quern_bench_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quern DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

@@ -1,9 +1,9 @@
-# quern_peers.so: what `quern bench` compares with. It lies beside the program, which loads it at run time and says so
-# when it is missing. Optimised in every preset and never sanitized: a peer is measured at its best or not at all.
+# quern_peers.so: the libraries that `quern bench` compares with. It is next to the program, which loads it at run time
+# and reports if it is missing. Optimised in every preset and never sanitized: peers are always measured at their best.
 find_path(QUERN_CBLAS_INCLUDE cblas.h PATH_SUFFIXES openblas openblas-pthread openblas64)
 find_library(QUERN_OPENBLAS_LIBRARY openblas)
 find_path(QUERN_CONCURRENTQUEUE_INCLUDE concurrentqueue/concurrentqueue.h)
-# Not find_package(dnnl): Debian's configuration demands OpenCL's headers, which the CPU side does not use.
+# Not find_package(dnnl): Debian's configuration requires OpenCL's headers, which the CPU side does not use.
 find_path(QUERN_DNNL_INCLUDE oneapi/dnnl/dnnl.hpp)
 find_library(QUERN_DNNL_LIBRARY dnnl)
 find_package(TBB QUIET)
@@ -23,7 +23,7 @@ endforeach()
 if(missing)
   list(REMOVE_DUPLICATES missing)
   list(JOIN missing ", " missing)
-  message(STATUS "Peers for `quern bench`: left out, because these packages are not installed: ${missing}")
+  message(STATUS "Peers for `quern bench`: not built, because these packages are not installed: ${missing}")
   return()
 endif()
 

@@ -1,4 +1,4 @@
-# The programs `quern` and `quern-bench`; `quern bench` starts the second, which lies beside it.
+# The programs `quern` and `quern-bench`; `quern bench` starts the second, which is next to it.
 file(GLOB QUERN_CLI_SOURCES CONFIGURE_DEPENDS src/cli/*.cc)
 list(FILTER QUERN_CLI_SOURCES EXCLUDE REGEX "src/cli/main.cc")
 add_library(quern_cli OBJECT ${QUERN_CLI_SOURCES})
@@ -13,7 +13,7 @@ else()
 endif()
 target_compile_options(quern_cli PRIVATE ${QUERN_PROGRAM_OPTIMIZATION})
 
-# `quern --version` and every --json name the commit they were built from, so it is looked up at each build.
+# `quern --version` and every --json output contain the commit they were built from, so it is looked up at each build.
 set(QUERN_GENERATED ${PROJECT_BINARY_DIR}/generated)
 add_custom_target(quern_commit BYPRODUCTS ${QUERN_GENERATED}/commit.h COMMAND ${CMAKE_COMMAND}
   -D SOURCE_DIR=${PROJECT_SOURCE_DIR} -D OUTPUT=${QUERN_GENERATED}/commit.h -P ${PROJECT_SOURCE_DIR}/cmake/commit.cmake)

@@ -1,5 +1,5 @@
-# The Python package quern: python/quern, and the extension quern/_quern of python/src, in build/PRESET/python.
-set(QUERN_PYTHON /usr/bin/python3 CACHE FILEPATH "The Python that the package is for")
+# The Python package quern: python/quern, and the extension quern/_quern from python/src, in build/PRESET/python.
+set(QUERN_PYTHON /usr/bin/python3 CACHE FILEPATH "The Python interpreter to build the package for")
 set(Python_EXECUTABLE ${QUERN_PYTHON})
 find_package(Python 3.9 QUIET COMPONENTS Interpreter Development.Module)
 find_package(pybind11 2.10 QUIET CONFIG)

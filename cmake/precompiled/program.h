@@ -1,4 +1,4 @@
-// What the files of the program include: the library's headers, and JSON.
+// Precompiled headers of the program: those of the library, and JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// What the files of the Python module include.
+// Precompiled headers of the Python module.
 #pragma once
 
 #include <pybind11/functional.h>

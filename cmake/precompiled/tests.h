@@ -1,4 +1,4 @@
-// What test programs include.
+// Precompiled headers of the test programs.
 #pragma once
 
 #include <gtest/gtest.h>
