@@ -3,10 +3,10 @@
 
     PYTHONPATH=build/release/python /usr/bin/python3 examples/self_play.py
 
-Three actor processes play against themselves and add every position with the result of its game; one learner samples
-positions, newer ones more often, and fits a small network that tells who will win. The actors read its weights from a
-second, small buffer, so everything that processes share is a ReplayBuffer: no server, no queue, no lock. The rate
-limit lets each position be learned from eight times on average; whoever is ahead waits.
+Three actor processes play against themselves and add every position with the result of its game. One learner samples
+positions, newer ones more often, and fits a small network that predicts the winner. The actors read its weights from a
+second, small buffer, so everything that processes share is a ReplayBuffer: no server, no queue, no lock. With the rate
+limit, each position is sampled eight times on average; the side that is ahead waits.
 """
 
 import argparse
@@ -25,24 +25,24 @@ WEIGHTS = {"hidden": ("float32", (18, HIDDEN)), "bias": ("float32", (HIDDEN,)), 
 
 
 def winner(board):
-    """1 or -1 when that player has a line, else 0."""
+    """1 or -1 if that player has a line, otherwise 0."""
     sums = board[LINES].sum(axis=1)
     return 1 if 3 in sums else -1 if -3 in sums else 0
 
 
 def planes_of(board, player):
-    """The stones of the player who is to move, and of the other."""
+    """The stones of the player to move, and of the opponent."""
     return np.stack([board == player, board == -player]).astype(np.float32)
 
 
 def value_of(weights, planes):
-    """What the player to move may expect: -1 lost to 1 won. planes: (B, 2, 9)."""
+    """The expected result for the player to move, from -1 (lost) to 1 (won). planes: (B, 2, 9)."""
     hidden = np.maximum(planes.reshape(len(planes), 18) @ weights["hidden"] + weights["bias"], 0)
     return np.tanh(hidden @ weights["out"]), hidden
 
 
 def choose(weights, board, player, random, chance):
-    """The move after which the other player expects least; with some chance any move."""
+    """The move with the lowest expected result for the opponent; with probability `chance`, a random move."""
     moves = np.flatnonzero(board == 0)
     if weights is None or random.random() < chance:
         return random.choice(moves)
@@ -54,7 +54,7 @@ def choose(weights, board, player, random, chance):
 
 
 def play(weights, random):
-    """The positions of one game and what came of each for the player to move."""
+    """The positions of one game, and the final result for the player to move in each."""
     board, player, positions, players = np.zeros(9, np.int8), 1, [], []
     while winner(board) == 0 and (board == 0).any():
         positions.append(planes_of(board, player))
@@ -69,18 +69,18 @@ def play(weights, random):
 def actor(positions, published, seed, stop):
     random = np.random.default_rng(seed)
     while not stop.is_set():
-        # The newest weights that are whole; the half life makes older ones rare (1 in 1000).
+        # The newest complete weights; the short half-life makes older ones rare (1 in 1000).
         weights = published.sample(1, rule="recent", half_life=0.1) if len(published) else None
         weights = weights and {name: weights[name][0] for name in WEIGHTS}
         planes, results = play(weights, random)
         try:
             positions.add_batch(planes=planes, result=results, timeout=0.5)
         except TimeoutError:
-            pass  # the learner is behind, or has ended
+            pass  # the learner is behind, or has finished
 
 
 def learn(weights, moments, batch, rate):
-    """One step of gradient descent with momentum on the squared error; returns the error before it."""
+    """One step of gradient descent with momentum on the squared error; returns the error before the step."""
     value, hidden = value_of(weights, batch["planes"])
     error = value - batch["result"]
     slope = (2 / len(value)) * error * (1 - value**2)
@@ -93,7 +93,7 @@ def learn(weights, moments, batch, rate):
 
 
 def against_chance(weights, games=400):
-    """Shares of games won, drawn and lost against random moves, half of them moving first."""
+    """Fractions of games won, drawn and lost against random moves; moves first in half of them."""
     random, outcomes = np.random.default_rng(99), []
     for game in range(games):
         board, player, ours = np.zeros(9, np.int8), 1, 1 if game % 2 == 0 else -1
@@ -106,7 +106,7 @@ def against_chance(weights, games=400):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=25, help="how long to learn (default 25)")
+    parser.add_argument("--seconds", type=float, default=25, help="training time (default 25)")
     seconds = parser.parse_args().seconds
     name = f"self-play-{os.getpid()}"
     positions = quern.ReplayBuffer(POSITIONS, 20_000, shared=name, samples_per_insert=8, min_size=500, slack=4 * BATCH)
@@ -117,7 +117,7 @@ def main():
     stop = multiprocessing.Event()
     actors = [multiprocessing.Process(target=actor, args=(positions, published, seed, stop)) for seed in range(ACTORS)]
     try:
-        print(f"untrained, against chance: won {against_chance(weights)[0]:.0%}")
+        print(f"untrained, against random moves: won {against_chance(weights)[0]:.0%}")
         for process in actors:
             process.start()
         batch, start, shown, step, errors = None, time.monotonic(), 0.0, 0, []
@@ -130,9 +130,9 @@ def main():
             if elapsed - shown >= 2.5:
                 shown = elapsed
                 print(f"{elapsed:4.0f} s  step {step:6d}  error {np.mean(errors[-500:]):.3f}  {positions.total_added} positions, "
-                      f"{step * BATCH / positions.total_added:.1f} samples of each", flush=True)
+                      f"{step * BATCH / positions.total_added:.1f} samples per position", flush=True)
         won, drawn, lost = against_chance(weights)
-        print(f"trained, against chance: won {won:.0%}, drawn {drawn:.0%}, lost {lost:.0%}")
+        print(f"trained, against random moves: won {won:.0%}, drawn {drawn:.0%}, lost {lost:.0%}")
     finally:
         stop.set()
         for process in actors:

@@ -1,9 +1,8 @@
 // Actors and a learner on one replay buffer. Usage: actors_and_learner [STEPS]
 //
-// Each actor is a process of its own that plays a slot machine with three arms and adds what it got to a buffer in
-// shared memory. The learner, which is this process, samples the buffer and estimates what each arm pays. The rate
-// limit makes both sides wait for each other, so that each row is sampled four times on average, however fast either
-// is.
+// Each actor is a separate process that plays a slot machine with three arms and adds its rewards to a buffer in shared
+// memory. The learner, which is this process, samples the buffer and estimates what each arm pays. The rate limit makes
+// both sides wait for each other, so that each row is sampled four times on average, however fast either side is.
 #include <quern/replay.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,11 +17,12 @@
 
 namespace {
 
-constexpr std::array<float, 3> kPays = {0.2f, 0.5f, 0.8f};  // probability that an arm pays 1; the learner's to find out
+constexpr std::array<float, 3> kPays = {0.2f, 0.5f,
+                                        0.8f};  // probability that an arm pays 1, which the learner estimates
 constexpr int kActors = 2;
 constexpr size_t kBatch = 64;
 
-// Plays until the learner is done: an actor that has waited a second for room is not needed any more.
+// Plays until the learner is done: an actor that has waited for the rate limit for a second is no longer needed.
 void act(const quern::ReplayStorage& storage, unsigned seed) {
   quern::ReplayBuffer buffer = quern::ReplayBuffer::attach(storage);
   std::mt19937 random(seed);
@@ -53,7 +53,7 @@ pid_t start_actor(const quern::ReplayStorage& storage, unsigned seed) {
 // Gradient descent on the squared error of one value per arm.
 std::array<float, 3> learn(quern::ReplayBuffer& buffer, int steps) {
   std::array<float, 3> values{};
-  quern::Sample batch;  // its memory is used again in every step
+  quern::Sample batch;  // its memory is reused in every step
   for (int step = 0; step < steps; ++step) {
     buffer.sample(kBatch, batch, {.rule = quern::Rule::kRecent, .half_life = 2000, .timeout = 30});
     const std::span<const int32_t> arms = batch.values<int32_t>("arm");

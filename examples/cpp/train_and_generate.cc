@@ -1,4 +1,4 @@
-// Trains a small model inside a program, then lets it write. Usage: train_and_generate RUN_FOLDER [STEPS [SETTING...]]
+// Trains a small model, then generates text with it. Usage: train_and_generate RUN_FOLDER [STEPS [SETTING...]]
 //
 // The weights are bit-identical to those of `quern train --run RUN_FOLDER --steps STEPS --set SETTING ...`, on any
 // machine with fused multiply-add and with any number of threads: compare the hashes.
@@ -21,7 +21,7 @@ bool show_progress(const quern::Step& step) {
 }
 
 void train_and_generate(const std::string& folder, quern::TrainOptions options) {
-  // Without .data the model learns from generated stories; name text files or folders here to use your own.
+  // Without .data the model is trained on generated stories; set it to text files or folders to use your own.
   options.out = folder;
   options.on_step = show_progress;
   const quern::TrainResult result = quern::train_model(options);

@@ -14,8 +14,8 @@ def test_self_play_learns_and_leaves_nothing_behind():
         output, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
-    untrained = int(re.search(r"untrained, against chance: won (\d+)%", output).group(1))
-    won, drawn, lost = map(int, re.search(r"\ntrained, against chance: won (\d+)%, drawn (\d+)%, lost (\d+)%", output).groups())
+    untrained = int(re.search(r"untrained, against random moves: won (\d+)%", output).group(1))
+    won, drawn, lost = map(int, re.search(r"\ntrained, against random moves: won (\d+)%, drawn (\d+)%, lost (\d+)%", output).groups())
     assert won + drawn > untrained and lost < 30, output
-    assert re.search(r"step +\d+ +error 0\.\d+ +\d+ positions, [78]\.\d samples of each", output), output
+    assert re.search(r"step +\d+ +error 0\.\d+ +\d+ positions, [78]\.\d samples per position", output), output
     assert not list(pathlib.Path("/dev/shm").glob(f"quern-self-play-{process.pid}*"))  # others may run it too
