@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Checks that Hugging Face tools open a run: its newest checkpoint with `safetensors` and `transformers`, its
-tokenizer.json with `tokenizers`, and that the model then has the loss that `quern eval` says.
+"""Checks that Hugging Face tools can load a run: its newest checkpoint with `safetensors` and `transformers`, its
+tokenizer.json with `tokenizers`; and that the model's loss is the one that `quern eval` reports.
 
-By hand; neither the build nor the tests need it:
+Run by hand; neither the build nor the tests need it:
     cmake --build --preset release --target quern_program
     python3 -m venv venv && venv/bin/pip install torch==2.13.0 transformers safetensors tokenizers numpy
     venv/bin/python scripts/check_checkpoint_hf.py RUN_DIR [TEXT_FILE]
 
-Without TEXT_FILE the text is one that the model writes itself. QUERN names another program than build/release/quern.
-Checked with torch 2.13.0, transformers 5.22.2, safetensors 0.8.0, tokenizers 0.23.3. Exits 1 if anything differs.
+Without TEXT_FILE, the model generates the text. The environment variable QUERN overrides build/release/quern. Tested
+with torch 2.13.0, transformers 5.22.2, safetensors 0.8.0, tokenizers 0.23.3. Exits with 1 if anything differs.
 """
 
 import json
@@ -25,9 +25,9 @@ import torch
 import transformers
 
 QUERN = os.environ.get("QUERN", "build/release/quern")
-WINDOWS = 8  # of text that the model writes
-TOLERANCE = 3e-7  # of the loss, relative: fp32 on both sides, 1e-8 apart at most; the other GELU makes 4e-6
-SHARD_HEADER = 1024  # bytes of a token shard before its 16-bit tokens
+WINDOWS = 8  # of generated text
+TOLERANCE = 3e-7  # of the loss, relative: both fp32, at most 1e-8 apart; the other GELU differs by 4e-6
+SHARD_HEADER = 1024  # bytes in a token shard before its 16-bit tokens
 
 
 class Report:
@@ -54,7 +54,7 @@ def newest_checkpoint(run):
 
 
 def check_tensors(report, checkpoint):
-    """The weights' names and shapes are those of the moments."""
+    """The names and shapes of the weights match those of the moments."""
     weights = safetensors.numpy.load_file(checkpoint / "model.safetensors")
     moments = safetensors.numpy.load_file(checkpoint / "optimizer.safetensors")
     expected = {f"{name}.{m}": value.shape for name, value in weights.items() for m in "mv"}
@@ -71,25 +71,25 @@ def load_model(report, checkpoint, weights):
     theirs = model.transformer.state_dict()
     same = all(numpy.array_equal(value, theirs[name].numpy()) for name, value in weights.items())
     report.line(same and model.lm_head.weight is model.transformer.wte.weight,
-                "its weights are those of the file, the output projection is the token table")
+                "its weights equal those in the file, the output projection is the token table")
     return model.eval()
 
 
 def token_ids(report, run, text, folder):
-    """What Quern reads from the text, from a shard that it writes; `tokenizers` must give the same."""
+    """Quern's token ids of the text, from a shard that it writes; `tokenizers` must give the same."""
     quern("tokenize", text, "--tokenizer", run, "--out", folder)
     ours = numpy.fromfile(folder / "tokens.bin", dtype="<u2", offset=SHARD_HEADER).astype(numpy.int64)
     tokenizer = tokenizers.Tokenizer.from_file(str(run / "tokenizer.json"))
     tokenizer.encode_special_tokens = True  # in a document they are ordinary text
     theirs = tokenizer.encode(text.read_bytes().decode()).ids
-    end = tokenizer.token_to_id("<|endoftext|>")  # follows every document where the tokenizer has one
+    end = tokenizer.token_to_id("<|endoftext|>")  # follows every document if the tokenizer has one
     report.line(ours.tolist() == theirs + ([] if end is None else [end]),
                 f"tokenizers gives the {len(theirs)} ids of the text, the end of text is {end}")
     return ours
 
 
 def check_vocabulary(report, run, model):
-    """The table may have more rows than the tokenizer has tokens; both tools agree about where texts end."""
+    """The table may have more rows than the tokenizer has tokens; both tools agree on the end-of-text token."""
     tokenizer = tokenizers.Tokenizer.from_file(str(run / "tokenizer.json"))
     rows, tokens = model.get_input_embeddings().weight.shape[0], tokenizer.get_vocab_size()
     report.line(rows == model.config.vocab_size >= tokens, f"the table has {rows} rows for {tokens} tokens")
@@ -98,7 +98,7 @@ def check_vocabulary(report, run, model):
 
 
 def mean_loss(model, ids):
-    """Over windows one after the other, as `quern eval` cuts them."""
+    """Mean over consecutive windows, split as in `quern eval`."""
     T = model.config.n_positions
     count = (len(ids) - 1) // T
     total = 0.0
@@ -135,7 +135,7 @@ def main():
             text = pathlib.Path(sys.argv[2])
         else:
             text = folder / "text.txt"
-            # A token of bytes may break a character in two; what is compared must be text.
+            # A byte-level token may split a character; the comparison needs valid text.
             written = quern("generate", "--run", run, "--tokens", (WINDOWS + 1) * model.config.n_positions,
                             "--ignore-end")
             text.write_bytes(written.decode(errors="replace").encode())

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks that every #include in src/, python/ and benchmarks/ goes down the layers, as docs/architecture.md draws them, and
-that JSON is parsed where the depth of its nesting is limited (src/core/json.h).
+"""Checks that every #include in src/, python/ and benchmarks/ respects the layers in docs/architecture.md, and that
+JSON is parsed only with limited nesting depth (src/core/json.h).
 
-Prints each place that does not, and exits 1 if there is one.
+Prints each violation, and exits with 1 if there is one.
 """
 
 import pathlib
@@ -35,7 +35,7 @@ JSON_PARSE = re.compile(r"\b[Jj]son::parse\(")
 
 
 def sources(root: pathlib.Path):
-    """Every C++ file with the folder that it belongs to."""
+    """Every C++ file, with the folder it belongs to."""
     for top in ("src", "python", "benchmarks"):
         for path in sorted((root / top).rglob("*")):
             if path.suffix in (".h", ".cc"):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that TensorBoard's own reader sees a run as metrics.jsonl has it: also one that was killed and resumed.
+"""Checks that TensorBoard's own reader sees the same values as metrics.jsonl, also after a run is killed and resumed.
 
-By hand; neither the build nor the tests need it:
+Run by hand; neither the build nor the tests need it:
     python3 -m venv venv && venv/bin/pip install tensorboard
     venv/bin/python scripts/check_tensorboard.py build/release/quern
 
-Trains a small model twice, once killed in between with its last record cut short. Takes about 10 s; exits 1 if
-anything differs.
+Trains a small model twice; the second run is killed, its last record is truncated, and it is resumed. Takes about 10 s;
+exits with 1 if anything differs.
 """
 
 import json
@@ -72,7 +72,7 @@ def check_run(check, name, run, weights):
         values = weights[tag.removeprefix("weights/")]
         check.equal(f"{name}: {tag}", (min(values), max(values), len(values), len(values)),
                     (histogram.min, histogram.max, histogram.num, sum(histogram.bucket)))
-    # What the web page reads: scalars and histograms made into tensors.
+    # The reader of the web page, which converts scalars and histograms to tensors.
     pages = plugin_event_accumulator.EventAccumulator(str(run / "tensorboard"), size_guidance={}, tensor_size_guidance={
         "scalars": 0, "histograms": 0})
     pages.Reload()
@@ -95,7 +95,7 @@ def weights_of(run):
 
 def kill_and_resume(quern, run):
     process = subprocess.Popen([quern, "train", *SETTINGS, "--run", str(run)], stdout=subprocess.DEVNULL)
-    # Between two checkpoints, so that steps come again.
+    # Kill it between two checkpoints, so that steps are repeated.
     metrics = run / "metrics.jsonl"
     while process.poll() is None and not (metrics.exists() and '"step":1100,' in metrics.read_text()):
         time.sleep(0.01)
@@ -115,7 +115,7 @@ def main():
         whole, cut = pathlib.Path(name, "whole"), pathlib.Path(name, "cut")
         subprocess.run([quern, "train", *SETTINGS, "--run", str(whole)], check=True, stdout=subprocess.DEVNULL)
         check_run(check, "whole", whole, weights_of(whole))
-        check.equal("files of the run that was killed", 2, kill_and_resume(quern, cut))
+        check.equal("files of the killed run", 2, kill_and_resume(quern, cut))
         check_run(check, "killed", cut, weights_of(cut))
     print(f"tensorboard {tensorboard.__version__}: {check.done} comparisons, {check.failures} differ")
     return 1 if check.failures else 0

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks that Hugging Face `tokenizers` reads our tokenizer.json and gives the same ids, and that we read theirs.
+"""Checks that Hugging Face `tokenizers` reads Quern's tokenizer.json and gives the same ids, and vice versa.
 
-By hand; neither the build nor the tests need it:
+Run by hand; neither the build nor the tests need it:
     cmake --build --preset release --target tokenizer_tool
     python3 -m venv venv && venv/bin/pip install tokenizers
     venv/bin/python scripts/check_tokenizer_hf.py build/release/tests/tokenizer_tool TEXT
 
-TEXT is some English text to learn from, about a megabyte. Takes some minutes. Exits 1 if anything differs.
+TEXT is an English text to train on, about a megabyte. Takes a few minutes. Exits with 1 if anything differs.
 """
 
 import itertools
@@ -63,7 +63,7 @@ class Check:
             decoded = self.run("decode", path, data="\n".join(map(str, ids)).encode())
             self.equal(f"{path.name} text of {text!r:.60}", decoded, data)
             self.equal(f"{path.name} their text of {text!r:.60}", theirs.decode(ids, skip_special_tokens=False), text)
-            theirs.encode_special_tokens = True  # as ordinary text, which they are in documents
+            theirs.encode_special_tokens = True  # as ordinary text, as in documents
             document = theirs.encode(text).ids
             self.equal(f"{path.name} ids of the document {text!r:.60}", self.numbers("document", path, data=data), document)
             theirs.encode_special_tokens = False
@@ -87,7 +87,7 @@ def check_ours(check, folder, text):
 
 
 def check_trainer(check, folder, text):
-    """The same merges, in the same order."""
+    """Both trainers learn the same merges, in the same order."""
     theirs = Tokenizer(models.BPE())
     theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     theirs.decoder = decoders.ByteLevel()
@@ -103,7 +103,7 @@ def check_trainer(check, folder, text):
 
 
 def check_theirs(check, folder, text):
-    """Files as other tools write them: special tokens first, tokens added later, old-style files."""
+    """Files written by other tools: special tokens first, tokens added later, old-style files."""
     bpe = ByteLevelBPETokenizer()
     bpe.train_from_iterator([text], vocab_size=2000, special_tokens=["<s>", "<|endoftext|>"], show_progress=False)
     bpe.add_tokens([AddedToken("Romeo and Juliet", normalized=False), "Romeo"])
@@ -112,7 +112,7 @@ def check_theirs(check, folder, text):
 
 
 def check_pieces(check):
-    """Every code point among letters, digits, spaces and itself."""
+    """Every code point next to letters, digits, spaces and itself."""
     splitter = pre_tokenizers.ByteLevel(add_prefix_space=False)
     unlike = []
     for first in range(0, 0x110000, 4096):
@@ -120,7 +120,7 @@ def check_pieces(check):
         for c, pattern in itertools.product(points, ["a{0}b", " {0}1", "{0}{0} !{0}a"]):
             text = pattern.format(chr(c))
             unlike.append((c, text))
-    # One call each way: pieces never reach over "\n!" and are compared by where they end.
+    # One call per tokenizer: pieces never cross "\n!" and are compared by their ends.
     joined = "".join(text + "\n!" for _, text in unlike)
     theirs = [len(piece[0]) for piece in splitter.pre_tokenize_str(joined)]
     ours = check.numbers("split", data=joined.encode())
@@ -133,7 +133,7 @@ def check_pieces(check):
             if any((at + i in ends[0]) != (at + i in ends[1]) for i in range(1, length + 1)):
                 bad.add(c)
             at += length
-        # Tables of different age differ on what the older one does not know, and only there.
+        # Unicode tables of different versions differ only on code points that the older one does not have.
         old = [c for c in sorted(bad) if unicodedata.ucd_3_2_0.category(chr(c)) != "Cn"]
         check.equal("pieces of characters of Unicode 3.2", old, [])
         print(f"pieces: {len(bad)} code points of newer Unicode versions differ:",

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/gpt_ten_steps.json: ten training steps of a small GPT-2 by PyTorch, in double precision.
+"""Creates tests/golden/gpt_ten_steps.json: ten training steps of a small GPT-2 in PyTorch, in double precision.
 
-By hand; neither the build nor the tests need PyTorch, they read the file that is kept:
+Run by hand; neither the build nor the tests need PyTorch, since the tests read the committed file:
     python3 -m venv venv && venv/bin/pip install torch==2.13.0
     venv/bin/python scripts/make_golden.py tests/golden/gpt_ten_steps.json
 
-The file kept was made with Python 3.11.7 and torch 2.13.0+cpu, and says so. Weights, tokens and probes are closed
-formulas, so that tests/train/golden_test.cc has the same without a file. Of every tensor it keeps the norm and the
-product with a probe, a fixed vector of values in [-1, 1): a norm alone does not see a transposed or a permuted tensor.
+The committed file was created with Python 3.11.7 and torch 2.13.0+cpu, which it records. Weights, tokens and probes are
+closed formulas, so that tests/train/golden_test.cc can compute them without a file. For every tensor the file contains
+the norm and the product with a probe, a fixed vector of values in [-1, 1): a norm alone does not detect a transposed or
+permuted tensor.
 """
 
 import json
@@ -22,8 +23,9 @@ import torch.nn.functional as F
 MODEL = {"layers": 2, "heads": 3, "width": 33, "context": 17, "vocabulary": 61}
 BATCH = {"sequences": 4, "T": 15}
 # Both sides of the clip and every part of the schedule occur in the ten steps. Epsilon is larger than usual for two
-# reasons: its place in the formula shows, and the gradient of the key biases, which is zero because softmax does not
-# see them, has no effect when it is rounding noise of 1e-9 (with 1e-5, float32 was off by 3e-6 in these biases alone).
+# reasons: its position in the formula matters, and the gradient of the key biases, which is zero because softmax is
+# invariant to them, has no effect when it is rounding noise of 1e-9 (with 1e-5, float32 was off by 3e-6 in these biases
+# alone).
 OPTIMIZER = {"beta1": 0.9, "beta2": 0.95, "epsilon": 1e-4, "weight_decay": 0.1, "clip": 1.75}
 SCHEDULE = {"rate": 1e-2, "min_rate": 1e-3, "warmup": 3, "steps": 10}
 NORM_EPSILON = 1e-5
@@ -58,7 +60,7 @@ def shapes():
 
 
 def initial_weights():
-    """Rounded to float, what Quern stores, before either precision goes on with them."""
+    """Rounded to float, as stored by Quern, before either precision uses them."""
     weights = {}
     for stream, (name, shape) in enumerate(shapes()):
         unit = units(stream, math.prod(shape)).reshape(shape)
@@ -68,7 +70,7 @@ def initial_weights():
 
 
 def tokens(step):
-    """(sequences, T + 1) ids of a step, counted from 1. Two batches in turn, so that the loss falls."""
+    """(sequences, T + 1) ids of a step, counted from 1. Two alternating batches, so that the loss falls."""
     def token(s, t):
         return (7 * t * t + 11 * s + 5 * (step % 2)) % MODEL["vocabulary"]
     return torch.tensor([[token(s, t) for t in range(BATCH["T"] + 1)] for s in range(BATCH["sequences"])])
@@ -144,7 +146,7 @@ def train(dtype):
 
 
 def largest_errors(exact, rounded):
-    """What float32 alone costs PyTorch: relative to the value; of a probe, to the norm of its tensor."""
+    """The error of float32 in PyTorch: relative to the value; for a probe, to the norm of its tensor."""
     def relative(key):
         return max(abs(a / b - 1) for a, b in zip(rounded[key], exact[key]))
 

@@ -3,8 +3,8 @@
 
     python3 scripts/memory_table.py [--quern build/release/quern] [--rounds 3]
 
-Each row is a process of its own (`quern bench train`), since the peak is that of a process. Speed is relative to fp32
-with nothing recomputed, from interleaved rounds of the same process.
+Each row is a separate process (`quern bench train`), since the peak is per process. Speed is relative to fp32 without
+recomputation, from interleaved rounds of the same process.
 """
 
 import argparse
@@ -24,7 +24,7 @@ STRATEGIES = ["none", "sqrt", "every-layer"]
 
 
 def measure(args, model, precision, strategy):
-    """What `quern bench train --json` says."""
+    """The output of `quern bench train --json`."""
     command = [args.quern, "bench", "train", *model, "--precision", precision, "--recompute", strategy, "--steps", "1",
                "--rounds", str(args.rounds), "--json"]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""How the training engine scales to many threads: a simulation from measured times of the kernels.
+"""Simulates how the training engine scales to many threads, from measured kernel times.
 
 A step is simulated as the engine runs it (docs/parallel.md): micro-batches from a queue, W threads, every operation of
 forward and backward, weight gradients added piece by piece in the order of the micro-batches, then join and update by
 segments. With fewer micro-batches than threads, teams share micro-batches. The same arguments give the same figures.
 
-    scripts/simulate_workers.py                                     where the time goes, case by case
+    scripts/simulate_workers.py                                     time breakdown of each case
     scripts/simulate_workers.py --summary --svg docs/images/scaling.svg     table and plot of docs/parallel.md
     scripts/simulate_workers.py --preset small --threads 1,2 --batches preset --json
-    scripts/simulate_workers.py --compare tiny.json small.json      beside `quern bench train --preset NAME --json`
+    scripts/simulate_workers.py --compare tiny.json small.json      with `quern bench train --preset NAME --json`
     scripts/simulate_workers.py --divisor 1 --batches 4             finer pieces of the weight gradients
-    scripts/simulate_workers.py --rates kernels.json                of `quern bench kernels --threads 1 --json`
-    scripts/simulate_workers.py --store kernels.json --rates docs/data/kernel_rates.json    keeps those rates
+    scripts/simulate_workers.py --rates kernels.json                from `quern bench kernels --threads 1 --json`
+    scripts/simulate_workers.py --store kernels.json --rates docs/data/kernel_rates.json    store those rates
 """
 
 import argparse
@@ -27,20 +27,20 @@ from scaling.steps import Options, simulate
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HELP = {
     "divisor": "workers / divisor pieces for each 4 C x C floats of a matrix (nn/gradient.cc)",
-    "segment_floats": "floats of a segment, the smallest piece (nn/parameters.h)",
-    "gap_us": "from the end of a step to the start of the next, when no thread has work",
-    "submit_us": "to push one task, and wake its worker",
-    "pass_us": "until a spinning thread sees a ticket",
-    "spin_us": "after which a waiting thread sleeps",
-    "wake_us": "until a sleeping thread runs",
-    "meet_us": "of a meeting of a team",
-    "meet_member_us": "more, for each member",
+    "segment_floats": "floats per segment, the smallest piece (nn/parameters.h)",
+    "gap_us": "time from the end of a step to the start of the next, when no thread has work",
+    "submit_us": "time to push one task and wake its worker",
+    "pass_us": "time until a spinning thread sees a ticket",
+    "spin_us": "time after which a waiting thread sleeps",
+    "wake_us": "time until a sleeping thread runs",
+    "meet_us": "time of a team barrier",
+    "meet_member_us": "additional time of a team barrier per member",
     "socket_gbs": "memory bandwidth of all cores together",
     "l2_mib": "L2 of a core",
     "l3_mib": "L3 of all cores together: a model that fits is not limited by memory",
-    "piece_gbs": "rate at which a piece reads the packed right operand again when that is beyond L2",
-    "jitter": "how much faster or slower a micro-batch may be, as a share",
-    "steps": "to simulate",
+    "piece_gbs": "rate at which a piece rereads the packed right operand when that exceeds L2",
+    "jitter": "max deviation of a micro-batch's speed, as a fraction",
+    "steps": "number of steps to simulate",
 }
 
 
@@ -50,13 +50,13 @@ def arguments():
     parser.add_argument("--preset", action="append", choices=PRESETS, help="may be repeated; default: all")
     parser.add_argument("--threads", default="1,2,4,8,16,32,64,128", help="comma-separated")
     parser.add_argument("--batches", default="preset,4,16",
-                        help="comma-separated: 'preset', or micro-batches for each thread")
+                        help="comma-separated: 'preset', or micro-batches per thread")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
-    parser.add_argument("--summary", action="store_true", help="one table: speed-up, and the share of time at work")
+    parser.add_argument("--summary", action="store_true", help="one table: speed-up and fraction of time spent working")
     parser.add_argument("--compare", nargs="+", type=pathlib.Path, metavar="FILE",
                         help="outputs of `quern bench train --json`: measured and simulated in one table")
     parser.add_argument("--svg", type=pathlib.Path, help="write a plot of the speed-up")
-    parser.add_argument("--store", type=pathlib.Path, help="keep what is needed of this benchmark output in --rates")
+    parser.add_argument("--store", type=pathlib.Path, help="store the rates of this benchmark output in --rates")
     for field in dataclasses.fields(Options):
         parser.add_argument("--" + field.name.replace("_", "-"), type=field.type, default=field.default,
                             help=f"{HELP[field.name]}; default {field.default:g}")
@@ -64,7 +64,7 @@ def arguments():
 
 
 def with_batch(model, batches, threads):
-    """The preset's own batch, or so many micro-batches for each thread."""
+    """The preset's own batch, or this many micro-batches per thread."""
     if batches == "preset":
         return model
     sequences = dataclasses.replace(model, batch=1 << 20).sequences
@@ -72,7 +72,7 @@ def with_batch(model, batches, threads):
 
 
 def batch_name(batches):
-    return "the preset's batch" if batches == "preset" else f"{batches} micro-batches a thread"
+    return "the preset's batch" if batches == "preset" else f"{batches} micro-batches per thread"
 
 
 def all_cases(args, options, rates):
@@ -130,7 +130,7 @@ def write_plot(path, args, cases):
 
 
 def store(source, path):
-    """One value for each name; peers and bars are left out. What `own` held stays."""
+    """Stores one value per name, without peers and bars. The existing `own` values are preserved."""
     data = json.loads(source.read_text())
     values = {}
     for result in data["results"]:

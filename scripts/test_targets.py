@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the kernel tests once per vector target of this CPU, with QUERN_TARGET forcing it; one line per target.
+"""Runs the kernel tests once per vector target of this CPU, forced with QUERN_TARGET; prints one line per target.
 
 Usage: scripts/test_targets.py build/release
 """

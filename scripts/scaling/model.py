@@ -1,4 +1,4 @@
-"""What is trained and what its operations cost: shapes, the cut into segments, measured rates."""
+"""The model and the cost of its operations: shapes, segments, measured rates."""
 
 import dataclasses
 import json
@@ -6,7 +6,7 @@ import json
 PANEL_COLUMNS = 48  # kernels::kPanelColumns
 SEGMENT_ROWS = 48   # nn/parameters.h
 MICRO_BATCH_TOKENS = 256
-PACK_FROM = 4       # micro-batches of a step from which weights are kept packed, train/trainer.h
+PACK_FROM = 4       # min micro-batches per step for which weights are stored packed, train/trainer.h
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,11 +16,11 @@ class Model:
     width: int
     context: int
     vocabulary: int
-    batch: int  # sequences of a step
+    batch: int  # sequences per step
 
     @property
     def sequences(self):
-        """Of a micro-batch."""
+        """Sequences per micro-batch."""
         return max(1, min(self.batch, MICRO_BATCH_TOKENS // self.context))
 
     @property
@@ -51,11 +51,11 @@ class Tensor:
 
 
 class ParameterLayout:
-    """nn/parameters.cc: tensors in their order, matrices cut into segments of whole blocks of rows."""
+    """nn/parameters.cc: tensors in order, matrices cut into segments of full blocks of rows."""
 
     def __init__(self, model, segment_floats):
         self.tensors = {}
-        self.segments = []  # (floats, belongs to a matrix that is kept packed)
+        self.segments = []  # (floats, whether it belongs to a matrix that is stored packed)
         self._segment_floats = segment_floats
         C = model.width
         self._add("wte", (model.vocabulary, C), True)
@@ -79,9 +79,9 @@ class ParameterLayout:
 
 
 class Rates:
-    """Seconds of operations on one core, from the output of `quern bench kernels --json`.
+    """Duration of operations on one core in seconds, from the output of `quern bench kernels --json`.
 
-    `own` holds what that benchmark has no line for; see docs/data/kernel_rates.json.
+    `own` has the rates that the benchmark does not report; see docs/data/kernel_rates.json.
     """
 
     def __init__(self, path):
@@ -94,7 +94,7 @@ class Rates:
         self._gemm_mean = self._values["gemm/geomean"] * 1e9
 
     def gemm(self, layout, M, N, K):
-        """Of a shape that was measured; of another one, at the mean rate of all."""
+        """At the measured rate of the shape, or at the mean rate of all if it was not measured."""
         rate = self._values.get(f"gemm/{layout}/{M}x{N}x{K}")
         return 2 * M * N * K / (rate * 1e9 if rate else self._gemm_mean)
 
@@ -108,11 +108,11 @@ class Rates:
         return forward, 6 * product / self._values[f"attention/forward_backward/T={measured}"] - forward
 
     def adamw(self, cached):
-        """Of one parameter."""
+        """For one parameter."""
         return 1e-9 / self._values["adamw/2359296/threads=1" if cached else "adamw/124439808/threads=1"]
 
     def bytes(self, count):
-        """Of an operation that reads and writes so many bytes of cached activations."""
+        """For an operation that reads and writes this many bytes of cached activations."""
         return count / (self._values["layernorm/forward/512x512"] * 1e9)
 
     def exponentials(self, count):

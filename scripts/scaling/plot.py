@@ -1,9 +1,9 @@
-"""Speed-up against threads as an SVG, with nothing but strings."""
+"""A plot of speed-up against threads as an SVG, built from strings only."""
 
 import math
 
 PANEL, GAP, LEFT, TOP, HEIGHT, BOTTOM = 270, 48, 62, 64, 270, 92
-COLOURS = ("#c0392b", "#d68910", "#1f618d")  # also told apart by dashes and marks
+COLOURS = ("#c0392b", "#d68910", "#1f618d")  # also distinguished by dashes and markers
 DASHES = ("6 4", "2 3", "none")
 FONT = 'font-family="DejaVu Sans, Verdana, Arial, sans-serif"'
 
@@ -47,7 +47,7 @@ def _panel(left, title, lines, most):
 
 
 def svg(title, panels, names):
-    """panels: [(title, [[(threads, speed-up), ...] for every name])]; names: of the lines, at most three."""
+    """panels: [(title, [[(threads, speed-up), ...] for every name])]; names: names of the lines, at most three."""
     most = max(threads for _, lines in panels for line in lines for threads, _ in line)
     width = LEFT + len(panels) * (PANEL + GAP)
     height = TOP + HEIGHT + BOTTOM

@@ -1,6 +1,6 @@
-"""The operations of a pass over a micro-batch, as the code does them (nn/gpt.cc, block.cc, linear.cc, output.cc).
+"""The operations of a pass over a micro-batch, as in the code (nn/gpt.cc, block.cc, linear.cc, output.cc).
 
-A program has stages; between two stages the members of a team meet. A stage has a list for each member:
+A program has stages; between two stages the members of a team synchronize. A stage has a list for each member:
 (tickets to wait for, seconds, tickets to pass on).
 """
 
@@ -8,7 +8,7 @@ from scaling.model import PANEL_COLUMNS
 
 
 def part(n, index, size, unit=1):
-    """Member::part of core/team.h: this member's part of n things, in whole units. (begin, end)"""
+    """Member::part in core/team.h: this member's part of n items, in multiples of unit. (begin, end)"""
     units = -(-n // unit)
     return min(n, units * index // size * unit), min(n, units * (index + 1) // size * unit)
 
@@ -20,7 +20,8 @@ def segments_at_once(tensor, width, workers, divisor):
 
 
 class Program:
-    """members: of the team; workers: that the gradient was made for; last: of its step, so it takes the norms."""
+    """members: size of the team; workers: number the gradient was created for; last: the last micro-batch of its step,
+    which computes the norms."""
 
     def __init__(self, model, layout, rates, options, members, workers, last):
         self.model, self.layout, self.rates, self.options = model, layout, rates, options
@@ -34,11 +35,11 @@ class Program:
             self.stages = [[_without_meetings(self.stages)]]
 
     def seconds(self):
-        """Of work, over all members."""
+        """Seconds of work, over all members."""
         return sum(seconds for stage in self.stages for member in stage for _, seconds, _ in member)
 
     def of_one_ticket_each(self):
-        """The same, for workers that are all alone: they cut alike, so a piece's first ticket stands for all of it."""
+        """The same, for single-thread workers: all use the same pieces, so the first ticket of a piece is enough."""
         self.stages = [[[(enter[:1], seconds, leave[:1]) for enter, seconds, leave in member] for member in stage]
                        for stage in self.stages]
         return self
@@ -51,7 +52,7 @@ class Program:
             self.stages[-1][member].append((enter, seconds, leave))
 
     def _share(self, seconds, n, unit=1):
-        """An operation on n things that take so many seconds together, each member its part."""
+        """An operation on n items that takes `seconds` in total; each member does its part."""
         for member in range(self.members):
             begin, end = part(n, member, self.members, unit)
             self._do(member, seconds * (end - begin) / n)
@@ -61,7 +62,7 @@ class Program:
         self._share(self.rates.bytes(floats * bytes_per_float), rows)
 
     def _gemm(self, kind, M, N, K, exponentials=False):
-        """gemm_part: columns in whole panels, rows too when there are more members than panels."""
+        """gemm_part: columns in full panels; rows are split too when there are more members than panels."""
         seconds = self.rates.gemm(kind, M, N, K)
         if exponentials:
             seconds += self.rates.exponentials(M * N)
@@ -94,7 +95,7 @@ class Program:
                 self._do(member, seconds, tickets if first else (), tickets if last else ())
 
     def _read_again(self, rows, width):
-        """A piece costs more than its share when the packed right operand, which every piece reads, is beyond L2."""
+        """A piece costs more than its share when the packed right operand, which every piece reads, exceeds L2."""
         size = rows * width * 4
         return size / (self.options.piece_gbs * 1e9) if size > self.options.l2_mib * 2**20 else 0.0
 
@@ -171,7 +172,7 @@ class Program:
 
 
 def _without_meetings(stages):
-    """One list for a thread alone; what lies between two tickets is one operation."""
+    """One list for a single thread; everything between two tickets is one operation."""
     merged = []
     for operation in (operation for stage in stages for operation in stage[0]):
         if merged and not any((merged[-1][0], merged[-1][2], operation[0], operation[2])):

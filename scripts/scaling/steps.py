@@ -1,7 +1,7 @@
 """Training steps on W threads: the queue, passes with tickets, join, update. Times in seconds.
 
-The order of micro-batches is fixed at every ticket, so a micro-batch depends on those before it and never on those
-after: going through them in order, with the times at which every ticket was passed on, is an exact simulation.
+The order of micro-batches is fixed at every ticket, so a micro-batch depends only on earlier ones: processing them in
+order, with the times at which every ticket was passed on, is an exact simulation.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from scaling.program import Program, part
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """Of the machine and the engine; the command line documents them."""
+    """Parameters of the machine and the engine; the command line documents them."""
     divisor: int = 4
     segment_floats: int = 64 << 10
     gap_us: float = 50.0
@@ -34,16 +34,16 @@ class Options:
 
 @dataclasses.dataclass
 class Times:
-    """Of all steps and threads: busy + tickets + team + queue + gap = threads x seconds."""
+    """Totals over all steps and threads: busy + tickets + team + queue + gap = threads x seconds."""
     seconds: float = 0.0
     busy: float = 0.0
     tickets: float = 0.0
     team: float = 0.0
     queue: float = 0.0
     gap: float = 0.0
-    passes: float = 0.0  # seconds from the first micro-batch's start to the last one's end
+    passes: float = 0.0  # seconds from the start of the first micro-batch to the end of the last
     update: float = 0.0  # seconds of join and update
-    bandwidth: float = 0.0  # of busy: seconds that the socket's limit added
+    bandwidth: float = 0.0  # part of busy: seconds added by the socket's bandwidth limit
 
 
 class Engine:
@@ -81,7 +81,7 @@ class Engine:
         times.seconds += gap + end + update
 
     def _passes(self, times, noise):
-        """Returns when the last micro-batch is done; the step begins at 0."""
+        """Returns the time at which the last micro-batch is done; the step begins at 0."""
         options = self.options
         tickets = [0.0] * (len(self.layout.segments) + 1)
         free = [(0.0, team) for team in range(self.teams)]  # a heap
@@ -101,7 +101,7 @@ class Engine:
         end = max(finished)
         times.queue += sum((end - done) * size for done, size in zip(finished, self.sizes))
         least = self._traffic() / (options.socket_gbs * 1e9)
-        if least > end:  # all threads are slower, because memory is
+        if least > end:  # all threads are limited by memory bandwidth
             times.busy += (least - end) * self.threads
             times.bandwidth += (least - end) * self.threads
             end = least
@@ -109,14 +109,14 @@ class Engine:
         return end
 
     def _traffic(self):
-        """Bytes from and to memory of all passes of a step: forward and backward read the matrices, the gradient is
-        read and written. None where the caches hold the model."""
+        """Memory traffic in bytes of all passes of a step: forward and backward read the matrices, the gradient is
+        read and written. 0 if the model fits in the caches."""
         if self.cached:
             return 0.0
         return 16.0 * self.layout.size * self.micro_batches
 
     def _late(self, waited):
-        """How much later than the other thread's word one goes on: spinning, or woken from sleep."""
+        """The delay between a signal and the waiting thread's reaction: spinning, or woken from sleep."""
         return (self.options.wake_us if waited > self.options.spin_us * 1e-6 else self.options.pass_us) * 1e-6
 
     def _alone(self, program, start, slow, tickets, times):
@@ -164,9 +164,9 @@ class Engine:
     def _phase(self, times, pieces):
         """Pieces (seconds on one core, bytes of memory traffic) that the threads take from a counter."""
         options = self.options
-        rate = options.socket_gbs * 1e9 / self.threads  # that all threads have together, for each
+        rate = options.socket_gbs * 1e9 / self.threads  # each thread's share of the bandwidth
         begin = [(i + 1) * options.submit_us * 1e-6 + options.wake_us * 1e-6 for i in range(self.teams)]
-        ready = []  # when each thread begins
+        ready = []  # the start time of each thread
         for team, size in enumerate(self.sizes):
             ready += [begin[team] if self.threads > 1 else 0.0] * size
         times.queue += sum(ready)
@@ -182,7 +182,7 @@ class Engine:
         return end
 
     def _join(self, times):
-        """The input rows of tokens that occurred join the table; then the norms of both tables."""
+        """Adds the input rows of the tokens that occurred to the table; then the norms of both tables."""
         model, pieces = self.model, []
         tokens = model.batch * model.context
         touched = 1 - (1 - 1 / model.vocabulary) ** tokens
@@ -197,7 +197,7 @@ class Engine:
         return seconds
 
     def _update(self, times):
-        """AdamW: four reads and three writes. A packed copy: two writes, which also read the lines first."""
+        """AdamW: four reads and three writes. A packed copy: two writes, which first read the lines too."""
         pieces = []
         for floats, packed in self.layout.segments:
             packing = 16 if packed and self.packed else 0
@@ -219,8 +219,8 @@ class Result:
     ticket_wait: float
     team_wait: float
     queue_wait: float
-    bandwidth: float  # share of the threads' time that the socket's limit costs
-    update: float  # share of the step's time that is join and update
+    bandwidth: float  # fraction of the threads' time lost to the socket's bandwidth limit
+    update: float  # fraction of the step's time spent in join and update
 
 
 def simulate(model, rates, threads, options):

@@ -131,7 +131,7 @@ class Script(unittest.TestCase):
             self.run_script("--preset", "tiny", "--threads", "1,2", "--batches", "preset,4", "--svg", path)
             root = xml.etree.ElementTree.parse(path).getroot()
         texts = ["".join(element.itertext()) for element in root.iter() if element.tag.endswith("text")]
-        for label in ("threads", "speed-up over one thread", "the preset's batch", "4 micro-batches a thread", "ideal"):
+        for label in ("threads", "speed-up over one thread", "the preset's batch", "4 micro-batches per thread", "ideal"):
             self.assertIn(label, texts)
 
 
