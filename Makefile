@@ -1,4 +1,4 @@
-# A thin front end: every target is a few commands that can be typed by hand. `make help` lists them.
+# A thin front end: every target is one or a few commands that can be typed by hand. `make help` lists them.
 JOBS ?= $(shell nproc)
 PYTHON = /usr/bin/python3
 

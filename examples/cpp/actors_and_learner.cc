@@ -17,8 +17,8 @@
 
 namespace {
 
-constexpr std::array<float, 3> kPays = {0.2f, 0.5f,
-                                        0.8f};  // probability that an arm pays 1, which the learner estimates
+// Probability that an arm pays 1, which the learner estimates.
+constexpr std::array<float, 3> kPays = {0.2f, 0.5f, 0.8f};
 constexpr int kActors = 2;
 constexpr size_t kBatch = 64;
 

@@ -82,7 +82,7 @@ inline constexpr const char* kRemoveDoc = R"(Removes shared memory or a file by 
 
 Processes that are attached can continue to use it; its memory is freed when the last of them detaches.
 
->>> quern.ReplayBuffer.remove(shared="nobody-made-this")
+>>> quern.ReplayBuffer.remove(shared="no-such-buffer")
 False)";
 
 inline constexpr const char* kAddDoc = R"(Adds one row, given as keyword arguments or as a dict, and returns its id.

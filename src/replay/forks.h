@@ -10,10 +10,9 @@ namespace detail {
 inline std::atomic<uint64_t> forks{0};
 }  // namespace detail
 
-// Number of fork() calls between the process that first called watch_forks() and this one.
-inline uint64_t fork_count() noexcept {
-  return detail::forks.load(std::memory_order_relaxed);
-}  // a child starts single-threaded
+// Number of fork() calls between the process that first called watch_forks() and this one. Relaxed, because a child
+// starts with a single thread.
+inline uint64_t fork_count() noexcept { return detail::forks.load(std::memory_order_relaxed); }
 
 // Enables fork_count(). Error when the system does not support it. Any thread, any number of times.
 void watch_forks();

@@ -19,8 +19,8 @@ namespace quern::replay {
 // Write: id = reserved.fetch_add(n); for each row, a compare-and-swap changes the word from that of an older row (or 0)
 // to "being written by this process", the bytes are copied, and a release store changes the word to "complete".
 //   - The word already holds a newer row: this row would have been overwritten by now. Nothing to do.
-//   - The word says that an older row is still being written (its writer is a full lap behind, or was killed): the
-//     writer does not wait. If that process is dead, the slot is taken over; otherwise this row is written under a
+//   - The word says that an older row is still being written (its writer is a full lap behind, or was killed): this
+//     thread does not wait. If that process is dead, the slot is taken over; otherwise this row is written under a
 //     newly reserved id. Each thread holds one slot at a time, so a ring with more slots than writing threads always
 //     has a free slot among the next ones.
 // Read: load the word (acquire), copy, fence, load it again: if both loads see the same complete row, no byte of the
@@ -80,8 +80,7 @@ class Ring {
   // the ids are used up, which takes years or a damaged counter.
   uint64_t reserve(uint64_t rows) {
     if (writers_ != nullptr) writers_->me();
-    const uint64_t first =
-        parts_.reserved->value.fetch_add(rows, std::memory_order_relaxed);  // the words provide the ordering
+    const uint64_t first = parts_.reserved->value.fetch_add(rows, std::memory_order_relaxed);  // words order rows
     if (first >= kEndOfIds || rows > kEndOfIds - first) no_more_ids(first);
     return first;
   }

@@ -75,7 +75,7 @@ SnapshotResult load_snapshot(ReplayBuffer& buffer, const std::filesystem::path& 
 ReplayBuffer from_snapshot(const std::filesystem::path& path, const Storage& storage, uint64_t capacity = 0,
                            const SnapshotOptions& options = {});
 
-// What a snapshot holds. Error as in load_snapshot(), except that the rows are not looked at.
+// Describes a snapshot. Error as in load_snapshot(), except that the rows are not checked.
 struct SnapshotInfo {
   Schema schema;
   uint64_t rows = 0;

@@ -223,8 +223,7 @@ void SnapshotReader::verify(size_t threads) const {
   std::atomic<size_t> next{0};
   ThreadPool pool(std::clamp<size_t>(threads, 1, std::max<size_t>(1, index_.size())), [&](const Member&) {
     BlockCodec codec;
-    for (size_t b;
-         (b = next.fetch_add(1, std::memory_order_relaxed)) < index_.size();) {  // each block is checked by one thread
+    for (size_t b; (b = next.fetch_add(1, std::memory_order_relaxed)) < index_.size();) {  // one thread per block
       static_cast<void>(packed(b, codec));
     }
   });

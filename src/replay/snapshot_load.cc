@@ -129,8 +129,7 @@ ReplayBuffer from_snapshot(const std::filesystem::path& path, const Storage& sto
   try {
     load_snapshot(buffer, path, options);
   } catch (...) {
-    if (storage.kind != Storage::Kind::kPrivate)
-      ReplayBuffer::remove(storage);  // the name was new, so this call created it
+    if (storage.kind != Storage::Kind::kPrivate) ReplayBuffer::remove(storage);  // created by this call
     throw;
   }
   return buffer;

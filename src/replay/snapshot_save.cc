@@ -44,8 +44,7 @@ class Saver {
       size_t max = 0;
       for (const BlockPart& part : block.parts()) max += BlockCodec::max_packed(max_rows_ * part.row_bytes);
       AlignedBuffer<std::byte> packed(max);
-      for (uint64_t b;
-           (b = next_.fetch_add(1, std::memory_order_relaxed)) < blocks_;) {  // each block is saved by one thread
+      for (uint64_t b; (b = next_.fetch_add(1, std::memory_order_relaxed)) < blocks_;) {  // one thread per block
         gather(b, block);
         const size_t size = pack(block, codec, packed.data());
         if (!turns_.await(b)) return;
