@@ -1,4 +1,4 @@
-// An array that owns its memory, aligned for vectors and, when large, for huge pages.
+// An owning array, aligned for vector loads and, when large, to huge pages.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,27 @@
 
 namespace quern {
 
-// Every allocation starts on a cache line, which is also the widest vector: no vector load of an aligned row is split.
+// Every allocation starts on a cache line, which is also the widest vector, so no vector load of an aligned row is
+// split.
 inline constexpr size_t kAlignment = 64;
 static_assert(kAlignment % kCacheLine == 0);
 
-// From here on memory is mapped from the kernel, aligned to huge pages and marked for them: one entry of the
-// translation buffer then covers 2 MiB and not 4 KiB. Below, a huge page would be mostly empty.
+// Allocations of at least this size are mapped from the kernel, aligned to huge pages and marked for them: one TLB
+// entry then covers 2 MiB instead of 4 KiB. For smaller allocations a huge page would be mostly empty.
 inline constexpr size_t kHugePage = size_t{2} << 20;
 
 enum class Fill { kNone, kZero };
 
-// `bytes` of memory aligned to kAlignment (kHugePage from that size on); null for 0. Throws Error, naming the size,
-// when there is not enough. free_bytes takes the same size. Any thread.
+// Returns `bytes` of memory aligned to kAlignment (to kHugePage from that size on), or null for 0. Throws Error with
+// the size if memory is short. Pass the same size to free_bytes. Any thread.
 void* allocate_bytes(size_t bytes, Fill fill);
 void free_bytes(void* memory, size_t bytes) noexcept;
 
-// count * size. Throws Error when the product does not fit.
+// count * size. Throws Error if the product overflows.
 size_t checked_bytes(size_t count, size_t size);
 
 // Move-only owner of `size()` elements. T is plain data, so nothing is constructed: without Fill::kZero the elements
-// have no values yet. Large buffers cost address space first and memory when touched; zeroing those is free.
+// are uninitialized. Large buffers reserve address space and take memory when touched; zeroing them is free.
 template <typename T>
 class AlignedBuffer {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= kAlignment);

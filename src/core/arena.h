@@ -1,4 +1,4 @@
-// Memory that is planned, then used: one buffer, handed out from the front.
+// Memory that is planned first and used afterwards: one buffer, allocated from front to back.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,21 @@
 
 namespace quern {
 
-// The same code lays memory out twice, so the plan is what is used, to the byte:
+// The same code lays out the memory twice, so the plan matches the actual use to the byte:
 //
-//   Arena arena;                 // planning: take() only adds up
+//   Arena arena;                 // planning: take() only adds up sizes
 //   lay_out(arena);
 //   arena.allocate();            // one buffer of planned_bytes()
 //   lay_out(arena);              // the same calls now return memory
 //
-// Not for several threads at once. Spans live as long as the arena, or until what lies before them is released.
+// Not thread-safe. Spans are valid as long as the arena, or until they are released.
 class Arena {
  public:
-  // A place to go back to: everything taken since then is given up by release().
+  // A position in the arena: release() frees everything taken after it.
   enum class Mark : size_t {};
 
-  // Gives up, at the end of the scope, what was taken in it; its bytes are used again by what comes after, so the plan
-  // grows by the largest of several scopes and not by their sum. Scopes end in the reverse order of their beginning.
+  // Releases, at the end of the scope, everything taken within it. Later calls reuse those bytes, so the plan grows by
+  // the largest of several scopes, not by their sum. Scopes must be nested.
   class Scope {
    public:
     explicit Scope(Arena& arena) noexcept : arena_(arena), mark_(arena.mark()) {}
@@ -38,12 +38,12 @@ class Arena {
   };
 
   Arena() = default;
-  Arena(const Arena&) = delete;  // and no move: spans and scopes refer to it
+  Arena(const Arena&) = delete;  // not movable either: spans and scopes refer to it
   Arena& operator=(const Arena&) = delete;
 
-  // n elements, aligned to kAlignment, with whatever values the bytes had. While planning: an empty span, whatever n.
-  // Throws Error when the buffer is too small. That is a bug in the plan and not bad input, but the check is one
-  // compare next to work on the whole span, and without it release builds would write over their neighbours.
+  // Returns n elements, aligned to kAlignment and uninitialized. While planning, returns an empty span for any n.
+  // Throws Error if the buffer is too small. That is a bug in the plan rather than bad input, but the check is one
+  // comparison next to work on the entire span, and without it release builds would overwrite neighbouring memory.
   template <typename T>
   std::span<T> take(size_t n) {
     static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= kAlignment);
@@ -52,16 +52,16 @@ class Arena {
   }
 
   Mark mark() const noexcept { return Mark{used_}; }
-  void release(Mark mark) noexcept;  // `mark` is of this arena and not already given up by an earlier release
+  void release(Mark mark) noexcept;  // `mark` must come from this arena and must not have been released already
   void reset() noexcept { used_ = 0; }
 
-  // Ends planning: allocates the planned bytes and starts at the front. Once; Error when there is not enough memory.
+  // Ends planning: allocates the planned bytes and starts at the front. Call once. Throws Error if memory is short.
   void allocate(Fill fill = Fill::kNone);
 
   bool planning() const noexcept { return planning_; }
   size_t used_bytes() const noexcept { return used_; }
-  size_t planned_bytes() const noexcept { return planned_; }  // while planning: so far
-  size_t peak_bytes() const noexcept { return peak_; }        // most that was in use at once, since allocate()
+  size_t planned_bytes() const noexcept { return planned_; }  // while planning: the total so far
+  size_t peak_bytes() const noexcept { return peak_; }        // maximum in use at any time since allocate()
 
  private:
   std::byte* advance(size_t bytes);

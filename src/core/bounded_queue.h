@@ -19,34 +19,34 @@
 
 namespace quern {
 
-// A ring of cells after Dmitry Vyukov's bounded MPMC queue. A cell's sequence number says whose turn it is:
+// A ring of cells after Dmitry Vyukov's bounded MPMC queue. A cell's sequence number determines who may use it next:
 //
 //   sequence == 2 p                 empty, waits for the producer of position p
 //   sequence == 2 p + 1             holds item p, waits for the consumer of position p
-//   sequence == 2 (p + capacity)    emptied: waits for the producer that comes one lap later
+//   sequence == 2 (p + capacity)    emptied: waits for the producer one lap later
 //
-// so a cell is filled only after it was emptied and read only after it was filled. Counting in twos keeps the last two
-// states apart for a capacity of 1 as well. The cursors count in twos too, which leaves bit 0 of the tail for `closed`:
-// one compare-and-swap then both takes a position and proves that the queue is still open, so an item that push
-// accepted always lies below the final tail, and consumers leave only once the head has reached that. Nothing that was
-// accepted is lost, however close() races with it.
+// A cell is therefore filled only after it was emptied, and read only after it was filled. Counting in twos keeps the
+// last two states distinct even for a capacity of 1. The cursors count in twos as well, which leaves bit 0 of the tail
+// for `closed`: a single compare-and-swap both takes a position and proves that the queue is still open. An accepted
+// item therefore always lies below the final tail, and consumers leave only once the head has reached it. No accepted
+// item is lost, regardless of how close() races with push.
 //
-// Orders. A producer writes the item, then stores the cell's sequence with release; the consumer's acquire load of it
-// in try_pop pairs with that. A consumer moves the item out, then releases the sequence; the acquire load in try_push
-// of the next lap pairs with that. Cursors only hand out positions: reading them can be relaxed, because a stale one
-// shows in the cell's sequence. The compare-and-swap of a cursor is seq_cst because it is the change that sleepers wait
-// for (event_count.h): they look at the cursors and not at the cells, so publishing an item needs no second barrier. A
-// waiter that sees a position taken whose cell is not ready yet does not sleep but tries again: the other side needs a
-// few nanoseconds more, or gets our core by one of the yields.
+// Memory orders. A producer writes the item, then stores the cell's sequence with release; this pairs with the
+// consumer's acquire load in try_pop. A consumer moves the item out, then stores the sequence with release; this pairs
+// with the acquire load in try_push one lap later. Cursors only hand out positions: reading them can be relaxed,
+// because a stale value shows in the cell's sequence. The compare-and-swap of a cursor is seq_cst because it is the
+// change that sleepers wait for (event_count.h): they check the cursors and not the cells, so publishing an item needs
+// no second barrier. A waiter that sees a position taken whose cell is not ready yet does not sleep but retries: the
+// other side needs only a few nanoseconds more, or gets this core at one of the yields.
 //
-// Any number of threads may call anything at any time, except the constructor and the destructor. Items of one producer
-// reach one consumer in the order of their pushes. A push or a pop is one compare-and-swap and one store, without a
-// system call while nobody sleeps. T must move without exceptions: there is no way back once a position was taken.
+// Any number of threads may call any function at any time, except the constructor and the destructor. Items from one
+// producer reach one consumer in the order in which they were pushed. A push or a pop is one compare-and-swap and one
+// store, without a system call while no thread sleeps. T must be nothrow-movable: a position that was taken cannot be
+// given back.
 //
-// Blocking calls try kTries times before they sleep. 16 pauses and 8 yields take about 4 us, what falling asleep and
-// being woken costs. The yields let the other side work when threads outnumber cores, and spare it the calls that would
-// wake us: 8 producers and 8 consumers on 2 cores pass ten times the items that they do with 64 pauses and no yield.
-// Tests lower kTries.
+// Blocking calls try kTries times before they sleep. 16 pauses and 8 yields take about 4 us, the cost of falling asleep
+// and being woken. The yields let the other side run when threads outnumber cores, and save it the wake-up calls: 8
+// producers and 8 consumers on 2 cores pass ten times as many items as with 64 pauses and no yield. Tests lower kTries.
 template <typename T, int kTries = 24>
 class BoundedQueue {
   static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>);
@@ -65,13 +65,14 @@ class BoundedQueue {
     }
   }
 
-  // Adds the item, unless the queue is full or closed: then returns false and leaves the item as it was. Also counts as
+  // Adds the item. Returns false and leaves the item unchanged if the queue is full or closed. The queue also counts as
   // full while the consumer of the oldest position is still moving its item out.
   bool try_push(T&& item) noexcept {
     uint64_t tail = tail_.load(std::memory_order_relaxed);
     for (;;) {
       Cell& cell = cell_at(tail);
-      // Closed makes the tail odd: one more than the cell can be, so it takes the way of full at no cost.
+      // Closing makes the tail odd, one more than the cell's sequence can be, so this takes the path for full at no
+      // cost.
       const auto turn = static_cast<int64_t>(cell.sequence.load(std::memory_order_acquire) - tail);
       if (turn == 0) {
         if (tail_.compare_exchange_weak(tail, tail + 2, std::memory_order_seq_cst, std::memory_order_relaxed)) {
@@ -83,13 +84,13 @@ class BoundedQueue {
       } else if (turn < 0) {
         return false;
       } else {
-        tail = tail_.load(std::memory_order_relaxed);  // another producer was faster
+        tail = tail_.load(std::memory_order_relaxed);  // another producer was first
       }
     }
   }
 
-  // Takes the oldest item, unless the queue is empty. Also counts as empty while the producer of the oldest position is
-  // still moving its item in.
+  // Takes the oldest item, or returns nullopt if the queue is empty. The queue also counts as empty while the producer
+  // of the oldest position is still moving its item in.
   std::optional<T> try_pop() noexcept {
     uint64_t head = head_.load(std::memory_order_relaxed);
     for (;;) {
@@ -108,12 +109,12 @@ class BoundedQueue {
       } else if (turn < 0) {
         return std::nullopt;
       } else {
-        head = head_.load(std::memory_order_relaxed);  // another consumer was faster
+        head = head_.load(std::memory_order_relaxed);  // another consumer was first
       }
     }
   }
 
-  // Adds the item, waiting for room as long as it takes. False, and the item left as it was, once the queue is closed.
+  // Adds the item; blocks while the queue is full. Returns false and leaves the item unchanged if the queue is closed.
   bool push(T&& item) noexcept {
     for (;;) {
       for (int i = 0; i < kTries; ++i) {
@@ -125,7 +126,7 @@ class BoundedQueue {
     }
   }
 
-  // Takes the oldest item, waiting for one as long as it takes. Empty once the queue is closed and drained.
+  // Takes the oldest item; blocks while the queue is empty. Returns nullopt once the queue is closed and drained.
   std::optional<T> pop() noexcept {
     for (;;) {
       for (int i = 0; i < kTries; ++i) {
@@ -140,7 +141,8 @@ class BoundedQueue {
   bool try_push(const T& item) requires std::is_copy_constructible_v<T> { return try_push(T(item)); }
   bool push(const T& item) requires std::is_copy_constructible_v<T> { return push(T(item)); }
 
-  // From here on every push returns false; what is in the queue can still be popped. Wakes everyone. Again: no effect.
+  // After this, every push returns false; items already in the queue can still be popped. Wakes all sleepers.
+  // Idempotent.
   void close() noexcept {
     tail_.fetch_or(kClosed, std::memory_order_seq_cst);
     items_.wake_all();
@@ -149,7 +151,7 @@ class BoundedQueue {
   bool closed() const noexcept { return (tail_.load(std::memory_order_seq_cst) & kClosed) != 0; }
 
   size_t capacity() const noexcept { return mask_ + 1; }
-  // Items in the queue at some moment during the call; for people, not for decisions.
+  // Number of items at some moment during the call; for display, not for decisions.
   size_t size() const noexcept {
     const uint64_t head = head_.load(std::memory_order_seq_cst);
     const uint64_t tail = tail_.load(std::memory_order_seq_cst) & ~kClosed;
@@ -157,7 +159,7 @@ class BoundedQueue {
   }
 
  private:
-  // One item, or the room for one. On lines of its own: the neighbour is being used by another core.
+  // One item, or space for one. Each cell has its own cache lines, because another core is using its neighbour.
   struct alignas(std::max(kCacheLine, alignof(T))) Cell {
     std::atomic<uint64_t> sequence;
     alignas(T) std::byte storage[sizeof(T)];
@@ -166,7 +168,7 @@ class BoundedQueue {
   static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);
 
   static constexpr uint64_t kClosed = 1;
-  static constexpr int kPauses = 16;  // of the tries, about 0.6 us; the others yield
+  static constexpr int kPauses = 16;  // of the tries, about 0.6 us; the rest yield
 
   static size_t checked(size_t capacity) {
     if (std::has_single_bit(capacity) && capacity <= kMaxCapacity) return capacity;
@@ -175,8 +177,8 @@ class BoundedQueue {
 
   Cell& cell_at(uint64_t cursor) noexcept { return cells_[(cursor >> 1) & mask_]; }
 
-  // The three below read the cursor of the other side last. Cursors only grow, so what they say was true at that last
-  // load: a tail that was read earlier is not ahead of the real one, nor a head.
+  // The next three functions read the other side's cursor last. Cursors only grow, so the result was true at that last
+  // load: a cursor that was read earlier is never ahead of the actual one.
   bool full() const noexcept {
     const uint64_t tail = tail_.load(std::memory_order_seq_cst) & ~kClosed;
     return static_cast<int64_t>(tail - head_.load(std::memory_order_seq_cst)) >= static_cast<int64_t>(2 * capacity());
@@ -203,7 +205,7 @@ class BoundedQueue {
   alignas(kCacheLine) std::atomic<uint64_t> head_{0};  // 2 x the next position to empty
   EventCount items_;                                   // consumers sleep here
   EventCount room_;                                    // producers sleep here
-  alignas(kCacheLine) const size_t mask_;              // from here on only read
+  alignas(kCacheLine) const size_t mask_;              // read-only from here on
   const std::unique_ptr<Cell[]> cells_;
 };
 

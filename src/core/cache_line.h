@@ -1,4 +1,4 @@
-// What code that spins and shares memory needs to know about the CPU.
+// CPU properties that matter to code that spins or shares memory.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace quern {
 
-// The unit in which cores take memory from one another: two threads that write within one line slow each other down
-// even when they write different words. 64 bytes on x86 and on nearly every ARM core; a constant and not
-// std::hardware_destructive_interference_size, whose value changes with -mtune and would change our layouts.
+// The unit of cache coherence: two threads that write within one line slow each other down even when they write
+// different words. 64 bytes on x86 and on nearly every ARM core. A constant rather than
+// std::hardware_destructive_interference_size, whose value changes with -mtune and would change memory layouts.
 inline constexpr size_t kCacheLine = 64;
 
-// A moment's rest inside a loop that waits for another core: about 40 ns on Intel since Skylake, 10 on AMD.
+// A short pause inside a loop that waits for another core: about 40 ns on Intel since Skylake, 10 ns on AMD.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

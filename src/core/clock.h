@@ -1,4 +1,4 @@
-// Time that only goes forward, for measuring.
+// Monotonic time, for measurements.
 #pragma once
 
 #include <time.h>
@@ -11,7 +11,7 @@ inline double seconds_now() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// What all threads of the process have had of the cores so far, in seconds. A system call, 250 ns.
+// CPU time that all threads of the process have used so far, in seconds. A system call, 250 ns.
 inline double cpu_seconds() noexcept {
   timespec time{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

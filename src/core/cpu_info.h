@@ -1,4 +1,4 @@
-// What the processor and the system say about themselves.
+// Properties of the processor and the system.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace quern {
 
-// A field that the system does not tell is 0, or empty.
+// A field that the system does not report is 0 or empty.
 struct CpuInfo {
   std::string model;        // "AMD Ryzen 7 5800X 8-Core Processor"
   size_t usable_cores = 1;  // logical processors this thread may run on (taskset and containers narrow it); at least 1
@@ -19,8 +19,9 @@ struct CpuInfo {
   size_t memory_bytes = 0;
 };
 
-// Reads a handful of small files: call it once and keep the answer. Never throws for what is missing. `root` is where
-// /proc and /sys are looked for, so that a test can describe another machine; cores, pages and memory are always ours.
+// Reads a handful of small files: call it once and store the result. Missing files do not cause an exception. `root` is
+// where /proc and /sys are read from, so that a test can describe another machine; cores, page size and memory are
+// always those of the actual machine.
 CpuInfo cpu_info(const std::filesystem::path& root = "/");
 
 }  // namespace quern

@@ -1,4 +1,4 @@
-// A file that is open for reading, until the end of the scope.
+// A file descriptor opened for reading, closed at the end of the scope.
 #pragma once
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@ namespace quern {
 
 class Descriptor {
  public:
-  // Without O_NONBLOCK the opening of a named pipe would wait for a writer before we could say that it is no file.
+  // Without O_NONBLOCK, opening a named pipe would block until a writer appears, before it could be rejected.
   explicit Descriptor(const std::filesystem::path& path)
       : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (fd_ < 0) throw Error("[files] {}: cannot open: {}", path.string(), std::generic_category().message(errno));
@@ -29,7 +29,7 @@ class Descriptor {
   int fd_;
 };
 
-// Error unless it is a regular file.
+// Throws Error unless it is a regular file.
 inline struct stat regular_file_status(const Descriptor& file, const std::filesystem::path& path) {
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) {

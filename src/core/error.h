@@ -1,6 +1,6 @@
 // Error with a formatted message: throw Error("[checkpoint] {}: expected version 3, found {}", path, version).
 //
-// The class is public (include/quern/error.h), so that what a program catches is what the library throws. Its
+// The class is public (include/quern/error.h), so that programs can catch the type that the library throws. Its
 // formatting constructor is defined here, because programs that use the library need not have fmt's headers.
 #pragma once
 
@@ -19,7 +19,7 @@ template <typename... Args>
 struct detail::ErrorFormat {
   template <typename Text>
   requires std::convertible_to<const Text&, std::string_view>
-  consteval ErrorFormat(const Text& text) : checked(text) {}  // implicit, as that of fmt::format_string
+  consteval ErrorFormat(const Text& text) : checked(text) {}  // implicit, like that of fmt::format_string
 
   fmt::format_string<Args...> checked;
 };

@@ -1,4 +1,4 @@
-// Writing files so that a crash, a kill or a full disk leaves the old one or the new one, never half of one.
+// File writes that leave either the old file or the new one, never a partial one, after a crash, a kill or a full disk.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,23 @@
 
 namespace quern {
 
-// A new file that is written from front to back. Every failure is an Error that names the file, the bytes that were
-// written and what the system said. A write beyond RLIMIT_FSIZE is such a failure only where SIGXFSZ is ignored, as
-// programs that promise not to die from it must do.
+// A new file that is written from front to back. Every failure throws Error with the file, the bytes written so far and
+// the system's message. A write beyond RLIMIT_FSIZE fails this way only if SIGXFSZ is ignored, so programs that must
+// survive it have to ignore that signal.
 class FileWriter {
  public:
-  // Error when it exists already. `shown` stands for the path in messages: for a file that is to have another name.
+  // Throws Error if the file already exists. Messages show `shown` instead of the path, for a file that will be
+  // renamed.
   explicit FileWriter(std::filesystem::path path, std::filesystem::path shown = {});
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
-  ~FileWriter();  // closes; without close() before it nothing is promised about the contents
+  ~FileWriter();  // closes; without a preceding close() the contents are unspecified
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
 
-  void sync();   // until the disk has what was written
-  void close();  // syncs first, where that is still to be done
+  void sync();   // returns when the data is on disk
+  void close();  // syncs first if necessary
 
   uint64_t written() const noexcept { return written_; }
   const std::filesystem::path& path() const noexcept { return path_; }
@@ -40,18 +41,18 @@ class FileWriter {
   bool synced_ = false;
 };
 
-// A file that appears, or replaces the one of that name, in the moment of commit(). Until then the bytes lie beside it
-// under a temporary name (core/temporary_name.h); without commit() they are removed again.
+// A file that appears, or replaces the one of that name, atomically at commit(). Until then its bytes are in a
+// temporary file in the same directory (core/temporary_name.h); without commit() that file is removed.
 class AtomicFile {
  public:
-  // Error, before anything is written, when something other than a regular file or a symbolic link to one has the name.
+  // Throws Error, before writing anything, if the path is neither free, nor a regular file, nor a symbolic link to one.
   explicit AtomicFile(std::filesystem::path path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
 
   FileWriter& writer() noexcept { return writer_; }
-  void commit();  // once
+  void commit();  // call once
 
  private:
   std::filesystem::path path_;
@@ -59,8 +60,8 @@ class AtomicFile {
   bool committed_ = false;
 };
 
-// The same for a directory: the caller writes files into temporary() and closes them, commit() makes all of them
-// appear under the name at once. Removes, on any failure, what it has written.
+// The same for a directory: the caller writes files into temporary() and closes them; commit() makes all of them appear
+// under the final name at once. On any failure, removes what it has written.
 class AtomicDirectory {
  public:
   explicit AtomicDirectory(std::filesystem::path path);
@@ -69,36 +70,36 @@ class AtomicDirectory {
   ~AtomicDirectory();
 
   const std::filesystem::path& temporary() const noexcept { return temporary_; }
-  void commit();  // once
+  void commit();  // call once
 
  private:
   std::filesystem::path path_;
   std::filesystem::path temporary_;
-  int descriptor_;  // holds a lock that tells remove_leftovers() that somebody is still writing
+  int descriptor_;  // holds a lock that tells remove_leftovers() that the directory is still being written
 };
 
-// Makes a rename, creation or removal in `folder` survive a loss of power: the names in a directory reach the disk only
-// when the directory is synced, whatever was done for the files in it. An empty path is the current folder. Error when
-// the folder cannot be opened or synced.
+// Makes a rename, creation or removal in `folder` survive a power loss: directory entries reach the disk only when the
+// directory itself is synced, whatever was done for the files in it. An empty path is the current directory. Throws
+// Error if the directory cannot be opened or synced.
 void sync_folder(const std::filesystem::path& folder);
 
-// Creates `folder` and those above it that are missing, and syncs each name. Error when one cannot be created.
+// Creates `folder` and any missing parents, and syncs each entry. Throws Error if one cannot be created.
 void create_folders(const std::filesystem::path& folder);
 
-// Replaces `path` by `text`, complete or not at all.
+// Atomically replaces the contents of `path` with `text`.
 void write_file(const std::filesystem::path& path, std::string_view text);
 
-// The whole file. Error when it is missing, not a regular file, or larger than `limit`.
+// Returns the entire file. Throws Error if it is missing, not a regular file, or larger than `limit`.
 std::string read_file(const std::filesystem::path& path, size_t limit);
 
-// Removes a directory such that it is there with all its files or not at all.
+// Removes a directory atomically: either it exists with all its files, or not at all.
 void remove_directory(const std::filesystem::path& path);
 
 // Removes the files and directories that killed processes of this user have left in `folder`: those with a temporary
-// name (core/temporary_name.h) that nobody is writing. Nothing else is touched, whatever its name looks like.
+// name (core/temporary_name.h) that no process is writing. Touches nothing else, whatever its name looks like.
 void remove_leftovers(const std::filesystem::path& folder);
 
-// The same for what killed writers of this one file have left beside it.
+// The same for the temporaries that killed writers of this one file have left next to it.
 void remove_leftovers_of(const std::filesystem::path& file);
 
 }  // namespace quern

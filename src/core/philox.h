@@ -1,4 +1,4 @@
-// Philox 4x32-10: random numbers as a function of a counter, so that any of them can be drawn again, in any order, by
+// Philox 4x32-10: random numbers as a function of a counter, so that any of them can be reproduced, in any order, by
 // any thread (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011).
 #pragma once
 
@@ -28,7 +28,7 @@ constexpr PhiloxBlock philox(PhiloxBlock counter, PhiloxKey key) {
   return counter;
 }
 
-// What a random number is for: the same seed, step and sequence give unrelated numbers for another purpose.
+// What a random number is used for: the same seed, step and sequence give unrelated numbers for different purposes.
 enum class Purpose : uint16_t {
   kInitialise = 1,
   kShuffle = 2,
@@ -41,7 +41,7 @@ enum class Purpose : uint16_t {
   kReplay = 9,
 };
 
-// A stream of 2^32 blocks of four words, named by what it is for. Cheap to copy.
+// A stream of 2^32 blocks of four words, identified by its purpose and position. Cheap to copy.
 struct RandomStream {
   uint64_t seed = 0;
   Purpose purpose = Purpose::kInitialise;

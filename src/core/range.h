@@ -1,4 +1,4 @@
-// Things begin ... end - 1.
+// The half-open index range [begin, end).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a worker's time goes to besides the operations of a model.
+// Profile regions of a worker, other than the operations of a model.
 #pragma once
 
 #include "quern/profile.h"
@@ -8,6 +8,6 @@ namespace quern {
 inline const Region kTurnWait("waiting for a turn");    // to add to a gradient
 inline const Region kTeamWait("waiting for the team");  // between operations
 inline const Region kWorkWait("waiting for work");      // between tasks
-inline const Region kOther("other");                    // of a task, in no other region
+inline const Region kOther("other");                    // time within a task that belongs to no other region
 
 }  // namespace quern

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4): tells whether bytes are still those that were written.
+// SHA-256 (FIPS 180-4), to verify that stored bytes are unchanged.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@ namespace quern {
 
 using Sha256Digest = std::array<uint8_t, 32>;
 
-// Takes the message in pieces of any size. Not for several threads at once; no allocation. 1.4 GB/s with the SHA
-// instructions of the processor, 0.25 GB/s without: the files of a 124M parameter run are 1.5 GB.
+// Takes the message in pieces of any size. Not thread-safe; no allocation. 1.4 GB/s with the processor's SHA
+// instructions, 0.25 GB/s without; the files of a 124M-parameter run are 1.5 GB.
 class Sha256 {
  public:
-  enum class Code { kFastest, kPortable };  // the same digest; tests ask for the portable one
+  enum class Code { kFastest, kPortable };  // same digest; tests request the portable one
 
   explicit Sha256(Code code = Code::kFastest) noexcept;
   void update(std::span<const std::byte> piece) noexcept;
 
-  // The digest of everything so far. The object then starts over with an empty message.
+  // Returns the digest of everything so far and resets the object to an empty message.
   Sha256Digest finish() noexcept;
 
  private:
@@ -33,11 +33,11 @@ class Sha256 {
 
   Compress compress_;
   State state_ = kInitial;
-  std::array<std::byte, kBlock> pending_;  // the first length_ % kBlock bytes wait for a whole block
+  std::array<std::byte, kBlock> pending_;  // the first length_ % kBlock bytes, until a block is full
   uint64_t length_ = 0;
 };
 
-// 64 lower case hexadecimal digits.
+// 64 lowercase hexadecimal digits.
 std::string to_hex(const Sha256Digest& digest);
 
 std::string sha256_hex(std::span<const std::byte> message);

@@ -1,4 +1,4 @@
-// A number that some threads change and others wait to see changed.
+// A number that some threads change while others wait for the change.
 #pragma once
 
 #include <atomic>
@@ -9,17 +9,17 @@
 
 namespace quern {
 
-// Waiting spins for some microseconds, which is what neighbours in a pipeline need to wait; then yields, for when there
-// are more threads than cores; then sleeps. Changing costs one read-modify-write and a read while nobody sleeps.
+// Waiting spins for a few microseconds, which is the usual wait between neighbours in a pipeline; then yields, in case
+// threads outnumber cores; then sleeps. A change costs one read-modify-write, and one read while no thread sleeps.
 //
 // No wake-up is lost. The sleeper counts itself, then compares the number; the other side changes the number, then
-// reads the count; all of it seq_cst. Whichever of the two comes first in that order is seen by the other. A store with
-// release instead of the read-modify-write could be passed by the read of the count in the store buffer; so could one
-// before notify_all() alone, whose count libstdc++ 12 reads without a barrier. That count is also shared by all words
-// with the same place in their cache line: one thread asleep anywhere would make every change here a system call.
+// reads the count; all of it seq_cst. Whichever comes first in that order is seen by the other. A release store instead
+// of the read-modify-write could still be in the store buffer when the count is read; the same holds for a store before
+// notify_all() alone, whose count libstdc++ 12 reads without a barrier. That count is also shared by all words at the
+// same offset in their cache line: one sleeping thread anywhere would make every change here a system call.
 class alignas(kCacheLine) Signal {
  public:
-  // What was written before the number was changed is visible to whoever reads the change.
+  // Everything written before the number was changed is visible to the thread that reads the change.
   uint32_t value() const noexcept { return value_.load(std::memory_order_acquire); }
 
   void set(uint32_t value) noexcept {
@@ -31,7 +31,7 @@ class alignas(kCacheLine) Signal {
     wake();
   }
 
-  // Returns when the number is not `value` any more.
+  // Returns when the number no longer equals `value`.
   void await_change(uint32_t value) noexcept {
     constexpr int kPauses = 100, kYields = 50;
     for (int i = 0; i < kPauses + kYields; ++i) {
@@ -40,7 +40,7 @@ class alignas(kCacheLine) Signal {
     }
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     value_.wait(value, std::memory_order_seq_cst);
-    sleepers_.fetch_sub(1, std::memory_order_relaxed);  // spares others a call; orders nothing
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);  // saves others a call; orders nothing
   }
 
  private:
@@ -48,7 +48,7 @@ class alignas(kCacheLine) Signal {
     if (sleepers_.load(std::memory_order_seq_cst) != 0) value_.notify_all();
   }
 
-  std::atomic<uint32_t> value_{0};  // of the size of a futex, so that waiting goes to the kernel directly
+  std::atomic<uint32_t> value_{0};  // the size of a futex, so that wait() goes to the kernel directly
   std::atomic<uint32_t> sleepers_{0};
 };
 static_assert(sizeof(Signal) == kCacheLine);

@@ -1,4 +1,4 @@
-// A file that is read a part at a time over hours, and must not change meanwhile.
+// A file that is read in parts over hours and must not change in the meantime.
 #pragma once
 
 #include <cstdint>
@@ -7,17 +7,18 @@
 
 namespace quern {
 
-// Notes size and time of change when made; keeps nothing open, so that there may be any number. Any thread.
+// Records size and modification time on construction. Holds no file descriptor, so there can be any number of these.
+// Any thread.
 class SteadyFile {
  public:
-  // Error when it is missing, cannot be read, or is not a regular file.
+  // Throws Error if the file is missing, cannot be read, or is not a regular file.
   explicit SteadyFile(std::filesystem::path path);
 
   const std::filesystem::path& path() const noexcept { return path_; }
   uint64_t size() const noexcept { return size_; }
 
-  // `out` becomes the bytes begin ... end - 1; end <= size(). Error when the file is gone, was changed since this
-  // object was made, or cannot be read. Allocates only where `out` has to grow.
+  // Sets `out` to the bytes begin ... end - 1; end <= size(). Throws Error if the file is missing, has changed since
+  // this object was constructed, or cannot be read. Allocates only if `out` has to grow.
   void read(uint64_t begin, uint64_t end, std::string& out) const;
 
  private:

@@ -1,4 +1,4 @@
-// Threads that work together on one thing, each on its part of every operation.
+// Threads that compute one task together, each a part of every operation.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,17 @@
 
 namespace quern {
 
-// Thrown where a thread waits for others and will wait in vain, because one of them failed.
+// Thrown in a thread that waits for others, when the wait cannot end because one of them failed.
 struct Stopped {};
 
-// What threads spent waiting, in seconds.
+// Time that threads spent waiting, in seconds.
 struct WaitTimes {
-  double tickets = 0;  // for its turn to add to a gradient
+  double tickets = 0;  // for the turn to add to a gradient
   double team = 0;     // for the other members of its team
-  double queue = 0;    // for something to do
+  double queue = 0;    // for work
 };
 
-// A sum that one thread adds to and any may read.
+// A sum that one thread adds to and any thread may read.
 class Seconds {
  public:
   void add(double seconds) noexcept {
@@ -36,13 +36,14 @@ class Seconds {
   std::atomic<double> sum_{0};
 };
 
-// WaitTimes of one thread. Others may look at any time: a thread counts a wait when it is over, which may be after the
-// thread it waited for has gone on.
+// WaitTimes of one thread. Other threads may read them at any time. A wait is counted when it is over, which may be
+// after the thread it waited for has continued.
 struct alignas(kCacheLine) WaitClock {
   Seconds tickets, team, queue;
 };
 
-// Where the members of a team meet between operations that read what others wrote. A counter, no lock.
+// The barrier at which the members of a team synchronize between operations that read each other's results. A counter,
+// no lock.
 class Team {
  public:
   explicit Team(size_t size) : size_(static_cast<uint32_t>(size)) {}
@@ -51,7 +52,7 @@ class Team {
 
   size_t size() const noexcept { return size_; }
 
-  // Returns when every member has called it as often as this one; what they wrote before is then visible. Throws
+  // Returns when every member has called it as often as this one; everything they wrote before is then visible. Throws
   // Stopped after stop().
   void meet() {
     const uint32_t phase = phase_.value();
@@ -65,7 +66,7 @@ class Team {
     if (stopped_.load(std::memory_order_acquire)) throw Stopped();
   }
 
-  // Ends every wait, now and later.
+  // Ends all current and future waits.
   void stop() noexcept {
     stopped_.store(true, std::memory_order_seq_cst);
     phase_.add(1);
@@ -78,7 +79,7 @@ class Team {
   Signal phase_;
 };
 
-// One thread of a team; by default a thread alone.
+// One thread of a team; by default a team of one.
 struct Member {
   Team* team = nullptr;
   size_t index = 0;
@@ -96,7 +97,7 @@ struct Member {
     if (waits != nullptr) waits->team.add(seconds_now() - start);
   }
 
-  // This member's part of n things: whole units, spread evenly.
+  // This member's part of n items: complete units, distributed evenly.
   Range part(size_t n, size_t unit = 1) const {
     const size_t units = (n + unit - 1) / unit;
     return {std::min(n, units * index / size * unit), std::min(n, units * (index + 1) / size * unit)};

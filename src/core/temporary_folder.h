@@ -1,4 +1,4 @@
-// A new folder that is removed again with all that is in it.
+// A new directory that is removed with its contents at the end of the scope.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +12,7 @@ namespace quern {
 
 class TemporaryFolder {
  public:
-  // In `parent`. Error when it cannot be made there.
+  // Created in `parent`. Throws Error if that fails.
   explicit TemporaryFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
     std::string name = (parent / "quern-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw Error("[files] {}: cannot make such a folder", name);

@@ -1,4 +1,4 @@
-// Threads that stand by to do one thing together with their caller.
+// Threads that wait to do a piece of work together with their caller.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@
 
 namespace quern {
 
-// Between two runs the others spin for some microseconds, then sleep. One caller at a time. No lock; a run allocates
-// nothing.
+// Between runs the other threads spin for a few microseconds, then sleep. One caller at a time. No lock; a run does not
+// allocate.
 class ThreadPool {
  public:
-  // What every member of a run does, each with itself as argument.
+  // Called by every member of a run with itself as the argument.
   using Work = std::function<void(const Member& member)>;
 
-  // `threads` with the caller's own, at least 1. Error when the system does not give us as many.
+  // `threads` includes the caller's, at least 1. Throws Error if the system cannot create that many.
   ThreadPool(size_t threads, Work work);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -30,13 +30,14 @@ class ThreadPool {
 
   size_t threads() const { return helpers_.size() + 1; }
 
-  // The work by a team of this many, 1 to threads(), of which the caller leads. Returns when all are back; what they
-  // wrote is then visible. Throws what the first member to fail threw, after which the pool can be used again.
+  // Runs the work on a team of `members` threads, 1 to threads(), led by the caller. Returns when all are done;
+  // everything they wrote is then visible. Rethrows the exception of the first member to fail; the pool can be used
+  // again afterwards.
   void run(size_t members);
 
  private:
   struct Helper {
-    Signal posted;  // runs so far, this one's
+    Signal posted;  // number of runs posted to this helper so far
     std::thread thread;
   };
 
@@ -48,12 +49,12 @@ class ThreadPool {
   Work work_;
   std::vector<std::unique_ptr<Team>> teams_;  // by size
   std::vector<std::unique_ptr<Helper>> helpers_;
-  size_t members_ = 1;  // of the run
-  bool leave_ = false;  // instead of a run
-  Signal finished_;     // helpers that came back, over all runs
+  size_t members_ = 1;  // of the current run
+  bool leave_ = false;  // exit instead of running
+  Signal finished_;     // number of helpers that finished, over all runs
   uint32_t expected_ = 0;
   std::atomic<bool> failed_{false};
-  std::exception_ptr failure_;  // whoever set failed_ writes it, before it counts as finished
+  std::exception_ptr failure_;  // written by the thread that set failed_, before it counts as finished
 };
 
 }  // namespace quern

@@ -1,4 +1,4 @@
-// What one thread writes while it is profiled; quern/profile.h is what others see of it.
+// What one thread records while it is profiled; quern/profile.h is the public view.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ inline int64_t nanoseconds_now() noexcept {
 const char* region_name(size_t id);
 Unit region_unit(size_t id);
 
-// A number that one thread changes and any may read.
+// A number that one thread changes and any thread may read.
 template <typename T>
 class Shared {
  public:
@@ -35,16 +35,16 @@ class Shared {
   std::atomic<T> value_;
 };
 
-// A call of a region, those inside it included.
+// One call of a region, including nested regions.
 struct ProfileEvent {
   int64_t begin, end;  // nanoseconds
   uint32_t region;
-  int32_t layer;  // Timed::kNoLayer for none
+  int32_t layer;  // Timed::kNoLayer if none
   uint32_t step, micro_batch;
 };
 static_assert(sizeof(ProfileEvent) == 32);
 
-// Where the calls of a thread belong. Steps count from 1; kNone: to none.
+// What the calls of a thread belong to. Steps count from 1; kNone means none.
 struct ProfilePlace {
   static constexpr uint32_t kNone = UINT32_MAX;
   uint32_t step = kNone, micro_batch = kNone;
@@ -61,7 +61,7 @@ class alignas(kCacheLine) ThreadProfile {
   };
   const Totals& totals(size_t region) const { return totals_[region]; }
 
-  // By the thread itself. A call from `begin` to `end`, of which `counted` nanoseconds are its own.
+  // Called by the thread itself. A call from `begin` to `end`, of which `counted` nanoseconds are its own.
   void add(const ProfileEvent& call, int64_t counted, double work) noexcept {
     Totals& totals = totals_[call.region];
     totals.count.add(1);
@@ -72,7 +72,7 @@ class alignas(kCacheLine) ThreadProfile {
     if (!events_.empty()) keep(call);
   }
 
-  // A wait between steps or tasks that began at `begin` and is over now, and of which this much counts.
+  // A wait between steps or tasks that began at `begin` and ends now, of which `counted` nanoseconds count.
   void add_wait(const Region& region, int64_t begin, int64_t counted) noexcept {
     constexpr uint32_t kNone = ProfilePlace::kNone;
     add({begin, nanoseconds_now(), static_cast<uint32_t>(region.id()), Timed::kNoLayer, kNone, kNone}, counted, 0);
@@ -84,9 +84,9 @@ class alignas(kCacheLine) ThreadProfile {
 
   void set_place(const ProfilePlace& place) noexcept { place_ = place; }
 
-  // Once the thread has ended or is known to write no more: the newest calls, by their end.
+  // Call only when the thread has ended or no longer writes. Returns the newest calls, ordered by their end.
   std::vector<ProfileEvent> events() const;
-  // When the last of those ended that are no longer there; 0 when all are.
+  // End of the latest call that was overwritten; 0 if none was.
   int64_t forgotten_until() const { return forgotten_until_; }
 
  private:
@@ -99,15 +99,15 @@ class alignas(kCacheLine) ThreadProfile {
     ++kept_;
   }
 
-  Timed* open_ = nullptr;  // the innermost
+  Timed* open_ = nullptr;  // the innermost open region
   ProfilePlace place_;
   Totals totals_[kMaxRegions];
-  std::vector<ProfileEvent> events_;  // a ring
+  std::vector<ProfileEvent> events_;  // a ring buffer
   size_t kept_ = 0;
   int64_t forgotten_until_ = 0;
 };
 
-// Says where this thread's next calls belong, if it is profiled.
+// Sets what this thread's next calls belong to, if it is profiled.
 inline void set_profile_place(const ProfilePlace& place) noexcept {
   if (detail::current_profile != nullptr) [[unlikely]]
     detail::current_profile->set_place(place);
