@@ -1,5 +1,5 @@
-// The model: text's token ids in, loss and gradient out. Learned positions, norms before each branch, GELU, the output
-// projection tied to the token embedding: GPT-2's architecture.
+// The model: token ids in, loss and gradient out. GPT-2's architecture: learned positions, pre-norm, GELU, and an
+// output projection tied to the token embedding.
 #pragma once
 
 #include <cstddef>
@@ -20,9 +20,9 @@ struct Pass;
 
 class Gpt {
  public:
-  // `packed` as for Weights. The weights are zero until initialise() or until they are loaded into weights().values().
+  // `packed` as for Weights. The weights are zero until initialise(), or until they are loaded into weights().values().
   Gpt(const ModelConfig& config, bool packed);
-  Gpt(const Gpt&) = delete;  // and no move: the weights point to the layout
+  Gpt(const Gpt&) = delete;  // not movable either: the weights point to the layout
   Gpt& operator=(const Gpt&) = delete;
 
   const ModelConfig& config() const { return config_; }
@@ -32,18 +32,19 @@ class Gpt {
 
   void initialise(uint64_t seed);
 
-  // Sum of the losses of all targets in double precision, by sequences; work.losses has each. Adds `scale` times the
-  // gradient of that sum into `gradient`, in the batch's turn. Sequences added by turns in order give the bits of one
-  // turn with all of them. Token ids are below the vocabulary (checked by whoever read them). Allocates nothing. One
-  // workspace per team; every member of the team makes the same call, each with itself as `member`. `watch`, where
-  // there is one, is shown what was computed; only for a member alone.
+  // Returns the sum of the losses of all targets in double precision, summed per sequence; work.losses has the
+  // individual losses. Adds `scale` times the gradient of that sum to `gradient`, in the batch's turn. Adding sequences
+  // over several turns in order is bit-identical to adding them all in one turn. Token ids must be below the vocabulary
+  // size (checked where they are read). Does not allocate. One workspace per team; every member of the team makes the
+  // same call, each with itself as `member`. `watch`, if not null, observes the intermediate results; only for a team
+  // of one.
   double forward_backward(const MicroBatch& batch, float scale, Gradient& gradient, Workspace& work,
                           const Member& member = {}, Watch* watch = nullptr) const;
 
-  // The same sum, without dropout and gradient.
+  // The same sum, without dropout or gradient.
   double loss(const MicroBatch& batch, Workspace& work, const Member& member = {}) const;
 
-  // The logits of every position, without dropout, into `out` (sequences, T, V). Targets are not read.
+  // Writes the logits of every position, without dropout, to `out` (sequences, T, V). Targets are not read.
   void logits(const MicroBatch& batch, float* out, Workspace& work, const Member& member = {}) const;
 
  private:

@@ -6,10 +6,10 @@
 
 namespace quern {
 
-// When a micro-batch's gradient is added.
+// The position at which a micro-batch's gradient is added.
 struct Turn {
-  uint32_t number = 0;  // counted, and wrapping around, from the first micro-batch that the gradient ever took
-  bool first = true;    // of its step: overwrites what is left of the step before
+  uint32_t number = 0;  // counted from the first micro-batch ever added to the gradient; wraps around
+  bool first = true;    // of its step: overwrites the values of the previous step
   bool last = true;     // of its step: its sums are final
 };
 
@@ -18,14 +18,14 @@ struct MicroBatch {
   const int32_t* targets = nullptr;  // (sequences, T), kernels::kIgnoreTarget for none
   size_t sequences = 0;
   size_t T = 0;
-  // What the dropout masks of the first sequence are drawn for; the others follow it.
+  // Identifies the dropout masks of the first sequence; those of the others follow it.
   uint64_t seed = 0;
   uint32_t step = 0;
-  uint32_t first_sequence = 0;  // counted over the whole step, accumulation rounds included
+  uint32_t first_sequence = 0;  // counted over the entire step, including accumulation rounds
   Turn turn = {};
 };
 
-// About this many tokens make a micro-batch: enough rows for GEMM, few enough for the caches.
+// Approximate number of tokens in a micro-batch: enough rows for GEMM, few enough for the caches.
 inline constexpr size_t kMicroBatchTokens = 256;
 
 inline constexpr size_t sequences_per_micro_batch(size_t T) {

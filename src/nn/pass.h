@@ -1,4 +1,4 @@
-// What every operation of a pass over a micro-batch knows.
+// The context shared by all operations of a pass over a micro-batch.
 #pragma once
 
 #include "core/team.h"
@@ -12,8 +12,9 @@
 namespace quern {
 
 // A pass is computed by all members of a team, which call the same functions in the same order. Each computes its part
-// of an operation's output; they meet before an operation reads what others wrote, and before one overwrites what
-// others may still read. Kernels do not depend on how outputs are cut, so the bits do not depend on the team.
+// of an operation's output. They synchronize before an operation reads what others wrote, and before one overwrites
+// what others may still read. Kernels do not depend on how outputs are split, so the result is bit-identical for any
+// team size.
 struct Pass {
   const ModelConfig& config;
   const ParameterLayout& layout;
@@ -22,7 +23,7 @@ struct Pass {
   const Member& member;
   float dropout = 0;             // the rate; 0 when not training
   Gradient* gradient = nullptr;  // null without backward
-  Watch* watch = nullptr;        // only with a member alone
+  Watch* watch = nullptr;        // only for a team of one
 
   void show(Stage stage, size_t which = 0) const {
     if (watch != nullptr) watch->saw(*this, stage, which);

@@ -1,4 +1,4 @@
-// The operations of a model as a profile names them, with what counts as their work.
+// The operations of a model as they appear in a profile, and how their work is counted.
 #pragma once
 
 #include "nn/pass.h"
@@ -7,7 +7,7 @@
 
 namespace quern {
 
-// Forward is done once for the loss, and again where backward needs what was not kept.
+// Forward runs once for the loss, and again where backward needs activations that were not saved.
 struct ForwardRegions {
   Region once, once_more;
   const Region& of(bool again) const { return again ? once_more : once; }
@@ -24,7 +24,7 @@ struct LinearRegions {
 inline const Region kEmbeddingForward("embedding forward", Unit::kBytes);
 inline const Region kEmbeddingBackward("embedding backward", Unit::kBytes);
 inline const Region kDropout("dropout", Unit::kBytes);
-inline const Region kWiden("widening", Unit::kBytes);  // of attention's activations from 16 bits
+inline const Region kWiden("widening", Unit::kBytes);  // of 16-bit attention activations
 inline const NormRegions kNorm1{{Region("norm1 forward", Unit::kBytes), Region("norm1 forward again", Unit::kBytes)},
                                 Region("norm1 backward", Unit::kBytes)};
 inline const NormRegions kNorm2{{Region("norm2 forward", Unit::kBytes), Region("norm2 forward again", Unit::kBytes)},
@@ -56,21 +56,22 @@ inline const Region kOutputInputGradient("output input gradient", Unit::kFlops);
 inline const Region kOutputWeightGradient("output weight gradient", Unit::kFlops);
 inline const Region kPackOperand("packing operands", Unit::kBytes);  // of weight gradients, once for several products
 inline const Region kPackWeights("packing weights", Unit::kBytes);
-inline const Region kJoin("join", Unit::kBytes);  // of the token table's two gradients, with norms
+inline const Region kJoin("join", Unit::kBytes);  // of the token table's two gradients, including norms
 
-// Work is what an operation must do at least: a product's multiplications and additions, causal attention's half of
-// them, the bytes that an elementwise operation reads and writes if none stays in a cache. This member's part of it.
+// Work is the minimum an operation must do: the multiplications and additions of a product, half of them for causal
+// attention, and for an elementwise operation the bytes read and written if nothing stays in a cache. This member's
+// part.
 inline double product_flops(const Pass& pass, size_t rows, size_t in, size_t out) {
   return 2.0 * static_cast<double>(rows * in) * static_cast<double>(out) / static_cast<double>(pass.member.size);
 }
 
-// Two products forward; their four gradients and the scores again backward.
+// Forward: two products. Backward: their four gradients, and the recomputed scores.
 inline double attention_flops(const Pass& pass, double products) {
   const double T = static_cast<double>(pass.batch.T), tokens = static_cast<double>(pass.rows());
   return products * T * tokens * static_cast<double>(pass.config.width) / static_cast<double>(pass.member.size);
 }
 
-// So many bytes for each of (rows, width) numbers.
+// `bytes` bytes for each of (rows, width) numbers.
 inline double element_bytes(const Pass& pass, size_t width, size_t bytes) {
   return static_cast<double>(pass.rows() * width * bytes) / static_cast<double>(pass.member.size);
 }

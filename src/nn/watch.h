@@ -1,4 +1,4 @@
-// Someone who looks at what a pass has computed, as it goes. For the diagnosis of a step; training has none.
+// An observer of a pass's intermediate results, for diagnosing a step. Training has none.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@ namespace quern {
 
 struct Pass;
 
-// In this order, and what can then be looked at in pass.work and pass.gradient.
+// In this order, with what can be inspected in pass.work and pass.gradient at that point.
 enum class Stage : uint8_t {
   kEmbedding,          // entry(0)
   kBlock,              // block(which), stream, wide and delta
   kFinalNorm,          // last, inner
-  kLogits,             // logits, `which` rows of them; once for each chunk
+  kLogits,             // logits, `which` rows; once per chunk
   kOutputGradient,     // losses, dinner; the token table's gradient
   kFinalNormGradient,  // dx; the norm's gradient
   kBlockGradient,      // dx; the gradient of block `which`
@@ -27,7 +27,7 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
   virtual ~Watch() = default;
 
-  // Called by the one thread that computes the pass.
+  // Called by the single thread that computes the pass.
   virtual void saw(const Pass& pass, Stage stage, size_t which) = 0;
 };
 

@@ -1,4 +1,4 @@
-// A model's weights, with packed copies of the matrices where many micro-batches will use them.
+// A model's weights, with packed copies of the matrices if many micro-batches will use them.
 #pragma once
 
 #include <cstddef>
@@ -26,27 +26,27 @@ struct BlockWeights {
 
 class Weights {
  public:
-  // Zero weights. `packed` keeps each matrix twice more in the order GEMM reads it: worth it when several micro-batches
-  // share a step, because packing is then paid once and not per micro-batch. The bits of results do not depend on it.
-  // With 16-bit `storage` products use the packed copies, which are then always there.
+  // Zero weights. `packed` stores two more copies of each matrix in the order in which GEMM reads it. This pays off
+  // when several micro-batches share a step, because packing is then done once instead of per micro-batch. Results are
+  // bit-identical either way. With 16-bit `storage`, products use the packed copies, which then always exist.
   Weights(const ParameterLayout& layout, bool packed, kernels::DType storage = kernels::DType::kF32);
 
-  // The bytes of both for such weights.
+  // Size in bytes of both packed copies of all matrices.
   static size_t packed_bytes(const ParameterLayout& layout, kernels::DType storage);
 
   std::span<float> values() { return values_.span(); }
   std::span<const float> values() const { return values_.span(); }
 
-  // Call after the values changed, and after select_target().
+  // Call after the values have changed, and after select_target().
   void repack();
-  // The same for the values of one segment; segments may be repacked by several threads at once.
+  // The same for one segment; different segments may be repacked concurrently.
   void repack(size_t segment);
 
   BlockWeights block(size_t layer) const;
   Norm final_norm() const { return norm(layout_->final_norm()); }
   const float* token_table() const { return values_.data() + layout_->token_table(); }
   const float* position_table() const { return values_.data() + layout_->position_table(); }
-  // The token table packed for logits and for their gradient; null when not packed.
+  // The token table packed for the logits and for their gradient; null if not packed.
   const void* packed_output() const { return packed_.empty() ? nullptr : at(output_.forward); }
   const void* packed_output_backward() const { return packed_.empty() ? nullptr : at(output_.backward); }
   kernels::DType packed_type() const { return storage_; }
@@ -55,7 +55,7 @@ class Weights {
   static constexpr size_t kOutput = SIZE_MAX - 1, kNone = SIZE_MAX;
 
   struct PackedMatrix {
-    size_t forward, backward;  // elements of packed_
+    size_t forward, backward;  // offsets in packed_, in elements
   };
   Norm norm(const NormSlots& slots) const;
   Linear linear(const LinearSlots& slots, const PackedMatrix* matrix) const;
@@ -67,7 +67,7 @@ class Weights {
   AlignedBuffer<float> values_;
   kernels::DType storage_;
   AlignedBuffer<std::byte> packed_;
-  size_t packed_size_ = 0;              // elements
+  size_t packed_size_ = 0;              // in elements
   std::vector<PackedMatrix> matrices_;  // four per block
   PackedMatrix output_{};               // of the token table
   std::vector<size_t> matrix_of_;       // tensor -> index into matrices_, kOutput or kNone

@@ -1,4 +1,4 @@
-// The memory of one team: activations of one micro-batch and what its operations need. Planned, then used.
+// The memory of one team: activations of one micro-batch and temporary buffers. Planned first, then allocated.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace quern {
 
 using kernels::SavedTensor;
 
-// What backward needs of a norm, R rows = sequences x T. The norm's output follows from it.
+// What backward needs of a norm, for R = sequences x T rows. The norm's output is recomputed from it.
 struct NormActivations {
-  SavedTensor normal;           // (R, C) the normalised input
-  std::span<float> reciprocal;  // (R) of the input's deviation
+  SavedTensor normal;           // (R, C) the normalized input
+  std::span<float> reciprocal;  // (R) of the input's standard deviation
 };
 
-// What backward needs of a block: ten numbers a row and feature. What is not here follows from it at the price of an
-// elementwise operation: the outputs of norms and of GELU. Stored as config.storage says; what is stored is what
-// forward went on with, so that backward belongs to the same function.
+// What backward needs of a block: ten numbers per row and feature. The outputs of norms and of GELU are not saved,
+// because an elementwise operation recomputes them. Stored in config.storage format; forward continues from the rounded
+// values, so backward differentiates the same function.
 struct BlockActivations {
   NormActivations norm1;
   SavedTensor qkv;             // (R, 3C)
@@ -34,19 +34,19 @@ struct BlockActivations {
 };
 
 struct WorkspaceOptions {
-  size_t sequences = 1;   // of a micro-batch at most, of up to config.context positions
-  bool backward = false;  // without it there is enough for a loss
-  size_t members = 1;     // threads that share the workspace
-  // Layers whose activations exist at once; 0 for all. With fewer than all, backward computes the activations of
-  // `interval` layers at a time again, from the residual stream at their entry.
+  size_t sequences = 1;   // maximum per micro-batch, each with up to config.context positions
+  bool backward = false;  // if false, there is memory for a loss only
+  size_t members = 1;     // number of threads that share the workspace
+  // Number of layers whose activations exist at a time; 0 for all. With fewer, backward recomputes the activations of
+  // `interval` layers at a time from the residual stream at the first of them.
   size_t interval = 0;
-  size_t logit_rows = kMicroBatchTokens;  // rows of logits at once
+  size_t logit_rows = kMicroBatchTokens;  // rows of logits at a time
 };
 
 // Bytes of a workspace by purpose.
 struct WorkspaceBytes {
-  size_t activations = 0;  // kept for backward: of blocks, and residual streams to compute them again from
-  size_t working = 0;      // what operations hand to one another, and scratch
+  size_t activations = 0;  // saved for backward: block activations, and residual streams from which to recompute them
+  size_t working = 0;      // temporary buffers between operations, and scratch
   size_t logits = 0;
   size_t total() const { return activations + working + logits; }
 };
@@ -55,39 +55,39 @@ class Workspace {
  public:
   Workspace(const ModelConfig& config, const WorkspaceOptions& options);
 
-  // What the same arguments would allocate, to the byte.
+  // What the constructor would allocate with these arguments, to the byte.
   static WorkspaceBytes plan(const ModelConfig& config, const WorkspaceOptions& options);
 
-  // The activations of a block. Blocks that are `interval` layers apart share them; without backward, all do.
+  // The activations of a block. Blocks that are `interval` layers apart share them; without backward, all blocks do.
   const BlockActivations& block(size_t layer) const { return blocks_[(layers_ - 1 - layer) % blocks_.size()]; }
   NormActivations last;  // of the final norm
 
-  // The first of the layers that share nothing with `layer` and are computed again together with it.
+  // The first layer of the group that is recomputed together with `layer`; layers in a group share no memory.
   size_t first_of_group(size_t layer) const;
-  // Where the residual stream at the entry of a block lies: kept where computing again starts, else `stream`.
+  // The residual stream at the entry of a block: a saved copy where recomputation starts, otherwise `stream`.
   float* entry(size_t layer) const;
 
   // Forward.
   std::span<float> stream;  // (R, C) the residual stream
-  std::span<float> delta;   // (R, C) what a branch adds to it
-  std::span<float> inner;   // (R, C) what a branch starts from: a norm's output; in backward it is computed again
-  std::span<float> wide;    // (R, 4C) inside a branch, fp32 where activations are kept in fewer bits
+  std::span<float> delta;   // (R, C) a branch's contribution to it
+  std::span<float> inner;   // (R, C) a branch's input, the norm's output; recomputed in backward
+  std::span<float> wide;    // (R, 4C) inside a branch; fp32 even if activations are saved in 16 bits
   std::span<float> losses;  // (R)
-  // Their sum over a sequence's T rows: what sums over many sequences are made of, so that they do not depend on how
-  // those were cut into micro-batches.
+  // The sum over a sequence's T rows. Sums over many sequences are built from these, so that they do not depend on the
+  // split into micro-batches.
   double loss_of_sequence(size_t sequence, size_t T) const;
 
-  // Backward. Two of them lie where forward had what is no longer needed.
+  // Backward. Two of these reuse memory that forward no longer needs.
   std::span<float> dx;       // (R, C) gradient of the residual stream
-  std::span<float> dbranch;  // (R, C) the same through a branch's dropout; in the place of stream
-  std::span<float> dinner;   // (R, C) gradient of inner; in the place of delta
+  std::span<float> dbranch;  // (R, C) the same through a branch's dropout; aliases stream
+  std::span<float> dinner;   // (R, C) gradient of inner; aliases delta
   std::span<float> dwide;    // (R, 4C)
 
-  std::span<float> packed;  // a gradient or activation (R, 4C), packed to be an operand of several products
+  std::span<float> packed;  // a gradient or activation (R, 4C), packed as an operand of several products
   std::span<float> logits;  // (output_chunk, V)
-  size_t output_chunk = 0;  // rows of logits at once
+  size_t output_chunk = 0;  // rows of logits at a time
 
-  // Scratch of the kernels, one per member.
+  // Kernel scratch, one per member.
   struct Scratch {
     std::span<float> gemm, attention;
   };
@@ -112,7 +112,7 @@ class Workspace {
   WorkspaceBytes bytes_;
   Arena arena_;
   std::vector<BlockActivations> blocks_;
-  std::vector<std::span<float>> entries_;  // (R, C) a group of layers, from the top but one down
+  std::vector<std::span<float>> entries_;  // (R, C) per group of layers, from the second-highest group down
   std::vector<Scratch> scratch_;
 };
 
