@@ -1,4 +1,4 @@
-// Where the loss of a run has been lately, to tell a spike from noise.
+// The recent level of a run's loss, to distinguish a spike from noise.
 #pragma once
 
 #include <algorithm>
@@ -7,23 +7,23 @@
 
 namespace quern {
 
-// Mean and variance of the losses so far: of all of them at first, then with weights that fall to 1/e over kMemory
-// steps. A function of the losses alone, kept in checkpoints, so that a resumed run judges as it would have.
+// Mean and variance of the losses so far: of all of them at first, then with weights that decay to 1/e over kMemory
+// steps. A function of the losses alone, saved in checkpoints, so that a resumed run makes the same decisions.
 struct LossTrend {
   static constexpr uint64_t kMemory = 50;
-  static constexpr uint64_t kEnough = 20;  // losses before any is judged
-  static constexpr double kNoise = 0.01;   // deviation that is assumed at least, as a share of the mean
+  static constexpr uint64_t kEnough = 20;  // number of losses before any is judged
+  static constexpr double kNoise = 0.01;   // minimum standard deviation, as a fraction of the mean
 
   uint64_t count = 0;
   double mean = 0, variance = 0;
 
-  // How many deviations `loss` lies above the mean; 0 while there are too few to tell.
+  // How many standard deviations `loss` is above the mean; 0 while there are too few losses.
   double z(double loss) const {
     if (count < kEnough) return 0;
     return (loss - mean) / std::max(std::sqrt(variance), kNoise * std::abs(mean));
   }
 
-  // A finite loss.
+  // `loss` must be finite.
   void add(double loss) {
     ++count;
     const double share = 1.0 / static_cast<double>(std::min(count, kMemory)), difference = loss - mean;

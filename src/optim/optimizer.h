@@ -1,4 +1,4 @@
-// AdamW over the whole model with clipping by the global norm.
+// AdamW over all parameters, with clipping by the global norm.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ struct OptimizerOptions {
   float beta1 = 0.9f;
   float beta2 = 0.95f;
   float epsilon = 1e-8f;
-  float weight_decay = 0.1f;  // of matrices only
-  float clip = 1.0f;          // largest norm of the whole gradient; 0 for no limit
+  float weight_decay = 0.1f;  // for matrices only
+  float clip = 1.0f;          // maximum norm of the entire gradient; 0 for no limit
 };
 
 struct UpdateReport {
@@ -24,7 +24,7 @@ struct UpdateReport {
   bool finite = true;        // false: the gradient was not finite and nothing was changed
 };
 
-// Sums of squares: of what an update added to weights, and of the weights before it.
+// Sums of squares: of the update, and of the weights before it.
 struct Change {
   double update = 0, weights = 0;
 };
@@ -34,14 +34,14 @@ class Optimizer {
   // `layout` must outlive the optimizer.
   Optimizer(const ParameterLayout& layout, const OptimizerOptions& options);
 
-  // Decides about an update from the sum of squares of the gradient: how much it is clipped, and whether there is one
-  // at all (not for a gradient that is not finite). `update` counts from 1, and counts updates that were made: the bias
-  // corrections undo that the moments began at zero, and a step without an update does not move them.
+  // Decides on an update from the gradient's sum of squares: how much to clip, and whether to update at all (not if the
+  // gradient is not finite). `update` counts the updates made, from 1: the bias corrections compensate for moments that
+  // start at zero, and a step without an update does not change the moments.
   UpdateReport begin(double squared_norm, double rate, uint64_t update);
-  // Then, for each segment of the layout once, by any thread: the update of its weights. Allocates nothing.
+  // Then, once for each segment of the layout, on any thread: updates its weights. Does not allocate.
   void update(size_t segment, std::span<float> weights, std::span<const float> gradient);
 
-  // The same update, to the bit, and how large it was.
+  // The bit-identical update; also returns its size.
   Change update_and_measure(size_t segment, std::span<float> weights, std::span<const float> gradient);
 
   std::span<float> m() { return m_.span(); }

@@ -7,7 +7,7 @@ namespace quern {
 
 enum class ScheduleKind : uint8_t { kCosine, kLinear, kConstant };
 
-// Rises linearly over `warmup` steps to `rate`, then falls to `min_rate` at step `steps`, or stays.
+// Rises linearly over `warmup` steps to `rate`, then falls to `min_rate` at step `steps`, or stays constant.
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kCosine;
   double rate = 1e-3;
@@ -15,7 +15,7 @@ struct Schedule {
   uint64_t warmup = 100;
   uint64_t steps = 1000;
 
-  // The rate of step `step`, counted from 1. Pure, so a resumed run goes on with the same rates.
+  // The rate of step `step`, counted from 1. Pure, so a resumed run continues with the same rates.
   double at(uint64_t step) const;
 };
 
