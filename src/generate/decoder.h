@@ -1,4 +1,4 @@
-// The model one token at a time: keys and values of earlier positions are kept, not computed again.
+// Runs the model one token at a time, with a cache of the keys and values of earlier positions.
 #pragma once
 
 #include <cstddef>
@@ -15,41 +15,42 @@
 namespace quern {
 
 struct DecoderOptions {
-  // At most so many share a token or a prompt, each a part of every operation's output; where an operation is too
-  // little work for them, fewer or one. The bits do not depend on it.
+  // Maximum number of threads that share a token or a prompt, each computing a part of every operation's output.
+  // Operations with too little work use fewer threads, or one. The result is bit-identical for any number.
   size_t threads = 1;
 
   // For tests.
-  bool share_all = false;                            // however little work there is
+  bool share_all = false;                            // use all threads however little work there is
   std::function<void(const Member&)> before_pass{};  // called by every member
 };
 
-// The logits have the bits of a whole forward pass over window(), without dropout, however the tokens arrived.
+// The logits are bit-identical to those of a full forward pass over window(), without dropout, however the tokens
+// arrived.
 //
-// The model sees at most `context` positions. A token that would be one too many makes the window slide: the last
-// context / 2 tokens stay, move to the positions from 0 on, and are computed again. So the window depends on the tokens
-// alone, and sliding costs, spread over the tokens until the next slide, about one position of a prompt per token.
+// The model sees at most `context` positions. A token that would exceed this makes the window slide: the last context /
+// 2 tokens remain, move to the positions from 0 on, and are computed again. The window therefore depends only on the
+// tokens, and the amortized cost of sliding is about one prompt position per token.
 //
-// One caller at a time. The model must outlive the decoder; after its weights or the target changed, call clear().
-// A model with packed weights is several times faster here: GEMM would pack each matrix for every token.
+// One caller at a time. The model must outlive the decoder. Call clear() after its weights or the target have changed.
+// A model with packed weights is several times faster here: otherwise GEMM packs each matrix for every token.
 class Decoder {
  public:
   explicit Decoder(const Gpt& model, const DecoderOptions& options = {});
 
-  // Takes the tokens, any number but 0, after those already there. Returns the logits (V) of the last one's position,
-  // valid until the next call. Throws Error, before anything changed, when there are no tokens or one is not of the
-  // vocabulary. Allocates nothing. `tokens` must not lie in window(). What a member of the team throws is thrown
-  // here; the tokens are then in the window, and the next call computes them.
+  // Appends one or more tokens. Returns the logits (V) at the last one's position, valid until the next call. Throws
+  // Error, without any change, if there are no tokens or one is not in the vocabulary. Does not allocate. `tokens` must
+  // not alias window(). Rethrows exceptions of team members; the tokens are then in the window, and the next call
+  // computes them.
   std::span<const float> append(std::span<const int32_t> tokens);
   std::span<const float> append(int32_t token) { return append(std::span(&token, 1)); }
 
-  // Forgets all tokens.
+  // Discards all tokens.
   void clear();
 
   std::span<const int32_t> window() const { return window_; }  // the tokens that the model sees
   const Gpt& model() const { return *model_; }
   size_t planned_bytes() const { return arena_.planned_bytes(); }
-  // How many threads share `rows` positions.
+  // The number of threads that share `rows` positions.
   size_t members_for(size_t rows) const;
 
  private:
@@ -72,14 +73,14 @@ class Decoder {
   DecoderOptions options_;
   kernels::CacheShape cache_shape_;
   std::vector<int32_t> window_;
-  size_t cached_ = 0;  // positions of the window whose keys and values are in the caches
+  size_t cached_ = 0;  // number of positions in the window whose keys and values are cached
 
   Arena arena_;
   std::vector<std::span<float>> caches_;  // one per layer
   std::span<float> x_, normed_, delta_;   // (rows, C)
   std::span<float> qkv_;                  // (rows, 3C)
   std::span<float> wide_;                 // (rows, 4C)
-  std::span<kernels::Half> saved_;        // (rows, 4C) where activations have 16 bits
+  std::span<kernels::Half> saved_;        // (rows, 4C) if activations have 16 bits
   std::span<float> logits_;               // (V)
   std::vector<Scratch> scratch_;          // of the kernels, one per member
   ThreadPool pool_;                       // last: its threads use all of the above

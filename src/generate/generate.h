@@ -1,4 +1,4 @@
-// Continues a text.
+// Generates a continuation of a text.
 #pragma once
 
 #include <cstddef>
@@ -18,38 +18,39 @@ namespace quern {
 struct GenerateOptions {
   size_t max_tokens = 256;
   Sampling sampling = {};
-  bool ignore_end = false;  // go on after an end of text, which is then a token like any other
+  bool ignore_end = false;  // continue after an end-of-text token, which is then a token like any other
 };
 
-// What a text is continued from.
+// The text to continue.
 struct Prompt {
   std::vector<int32_t> tokens;
   std::string text;
 };
 
-// Error when `text` has something that the tokenizer does not take.
+// Throws Error if the tokenizer cannot encode `text`.
 Prompt prompt_of(const data::Tokenizer& tokenizer, std::string text);
 
-// For whoever names none: a line feed, as in nanoGPT; for characters without one a space, else the first character.
+// The prompt if none is given: a line feed, as in nanoGPT; for a character tokenizer without one, a space, otherwise
+// the first character.
 Prompt default_prompt(const data::Tokenizer& tokenizer);
 
-// A text's tokens, one at a time, for those who ask for each.
+// Generates the tokens of a text one at a time.
 class Generation {
  public:
-  // Starts afresh with the prompt, of which the model sees what Decoder says. The decoder must outlive this, and is not
-  // used for anything else meanwhile. Throws Error for bad options, an empty prompt and tokens that are not of the
-  // vocabulary.
+  // Starts from the prompt, truncated to the decoder's window. The decoder must outlive this object and must not be
+  // used for anything else in the meantime. Throws Error for bad options, an empty prompt, and tokens that are not in
+  // the vocabulary.
   //
-  // This is the one place that knows which ids a text can have: those of `tokenizer`, whose end of text ends it. The
-  // model may have more rows in its token table (model.vocabulary); they are never drawn.
+  // This is the only code that decides which ids a text can contain: those of `tokenizer`, whose end-of-text token ends
+  // it. The model may have more rows in its token table (model.vocabulary); they are never drawn.
   Generation(Decoder& decoder, const data::Tokenizer& tokenizer, std::span<const int32_t> prompt,
              const GenerateOptions& options);
 
-  // Without a tokenizer: every row of the table is a token, and none ends the text.
+  // Without a tokenizer: every row of the table is a token, and no token ends the text.
   Generation(Decoder& decoder, std::span<const int32_t> prompt, const GenerateOptions& options);
 
-  // The next token; none after max_tokens of them, or where the text ends. The same model, prompt and options give the
-  // same tokens. Allocates nothing.
+  // The next token; nullopt after max_tokens tokens or at the end of the text. The same model, prompt and options give
+  // the same tokens. Does not allocate.
   std::optional<int32_t> next();
 
   size_t made() const { return made_; }
@@ -70,10 +71,10 @@ class Generation {
   size_t made_ = 0;
 };
 
-// Called with each token as soon as it is known; false stops.
+// Called with each token as soon as it is available; return false to stop.
 using OnToken = std::function<bool(int32_t token)>;
 
-// All tokens of a Generation to `on_token`. Returns how many.
+// Passes all tokens of a Generation to `on_token`. Returns their number.
 size_t generate(Generation generation, const OnToken& on_token);
 size_t generate(Decoder& decoder, std::span<const int32_t> prompt, const GenerateOptions& options,
                 const OnToken& on_token);

@@ -1,4 +1,4 @@
-// From logits to a token.
+// Samples a token from logits.
 #pragma once
 
 #include <cstddef>
@@ -9,33 +9,34 @@
 namespace quern {
 
 struct Sampling {
-  float temperature = 1.0f;  // logits are divided by it; 0 takes the likeliest token
-  int64_t top_k = 0;         // only the k likeliest tokens; 0 for all, more than there are is all
-  float top_p = 1.0f;        // in (0, 1]: of those, the fewest likeliest whose probabilities add up to it
+  float temperature = 1.0f;  // logits are divided by it; 0 selects the most likely token
+  int64_t top_k = 0;         // only the k most likely tokens; 0, or more than the vocabulary, for all
+  float top_p = 1.0f;        // in (0, 1]: of those, the smallest set of most likely tokens whose probabilities reach
+                             // this sum
   uint64_t seed = 0;
 };
 
-// Throws Error that names the option, what is expected and what was found.
+// Throws Error with the option, the expected and the actual value.
 void check(const Sampling& sampling);
 
-// Of tokens with equal logits the one with the lower id counts as likelier, so what is cut is defined.
+// Among tokens with equal logits, the one with the lower id counts as more likely, so that the cut is well defined.
 class Sampler {
  public:
-  // Checks the options. Only the tokens 0 ... vocabulary - 1 are ever taken: a token table may have more rows, which no
-  // text has taught anything.
+  // Checks the options. Only the tokens 0 ... vocabulary - 1 are ever selected: a token table may have more rows, which
+  // were never trained on any text.
   Sampler(const Sampling& sampling, size_t vocabulary);
 
-  // The token number `index` of a text, by the first `vocabulary` of the logits, of which there may be more. A function
-  // of the options, the logits and the index alone: the same seed gives the same text. Linear in the vocabulary, and
-  // sorts only as much as top-p needs. Throws Error when a logit is NaN or +infinity, or all are -infinity; a token
-  // with -infinity is never taken. Allocates nothing.
+  // Selects token number `index` of a text from the first `vocabulary` logits; there may be more. A function of the
+  // options, the logits and the index alone: the same seed gives the same text. Linear in the vocabulary; sorts only as
+  // much as top-p needs. Throws Error if a logit is NaN or +infinity, or if all are -infinity; a token with -infinity
+  // is never selected. Does not allocate.
   int32_t pick(std::span<const float> logits, uint32_t index);
 
  private:
   struct Candidate {
     float logit;
     int32_t token;
-    double weight;  // probability, not divided by their sum
+    double weight;  // unnormalized probability
   };
   static bool likelier(const Candidate& a, const Candidate& b);
   std::span<Candidate> top_k(std::span<Candidate> candidates) const;

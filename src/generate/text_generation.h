@@ -1,4 +1,4 @@
-// Text that a model writes, in pieces of complete characters.
+// Generates text in pieces of complete characters.
 #pragma once
 
 #include <atomic>
@@ -12,18 +12,19 @@
 namespace quern {
 
 struct TextRequest {
-  std::optional<std::string> prompt;  // none: default_prompt()
+  std::optional<std::string> prompt;  // if not set: default_prompt()
   GenerateOptions options;
   size_t threads = 1;
 };
 
-// Continues a prompt; does not return the prompt itself. Model and tokenizer must outlive it. Error as Generation and
-// prompt_of().
+// Generates a continuation of a prompt, without the prompt itself. Model and tokenizer must outlive it. Throws Error
+// like Generation and prompt_of().
 class TextGeneration {
  public:
   TextGeneration(const Gpt& model, const data::Tokenizer& tokenizer, const TextRequest& request);
 
-  // The characters that the next tokens complete; empty at the end. One caller at a time: Error for a second.
+  // The characters that the next tokens complete; empty at the end. One caller at a time: throws Error on a concurrent
+  // call.
   std::string next();
 
  private:

@@ -1,4 +1,4 @@
-// Bytes in any pieces to text in whole characters: a token may end in the middle of a character.
+// Turns bytes in arbitrary pieces into text of complete characters: a token may end in the middle of a character.
 #pragma once
 
 #include <string>
@@ -6,15 +6,15 @@
 
 namespace quern {
 
-// What feed() returned so far, with finish() at the end, is valid UTF-8 and does not depend on how the bytes were cut.
-// Bytes that cannot be part of a character become U+FFFD, one for each longest piece that could have begun one, which
-// is what the Unicode standard recommends.
+// The concatenated results of feed() and the final finish() are valid UTF-8 and do not depend on how the bytes were
+// split. Bytes that cannot be part of a character become U+FFFD, one for each maximal prefix of a character, as the
+// Unicode standard recommends.
 class Utf8Stream {
  public:
-  // The characters that are complete with these bytes; what may still become one, at most 3 bytes, is kept.
+  // Returns the characters that these bytes complete; an incomplete character, at most 3 bytes, is retained.
   std::string feed(std::string_view bytes);
 
-  // The end: what is kept was never completed. Starts afresh.
+  // Ends the stream: a retained character was never completed. Resets the object.
   std::string finish();
 
  private:
