@@ -1,11 +1,11 @@
-// A checkpoint: a directory with everything that a run needs to go on as if it had never stopped.
+// A checkpoint: a directory with everything that a run needs to resume as if it had never been interrupted.
 //
 //   step-00000500/model.safetensors      weights
 //                 optimizer.safetensors  first and second moments, NAME.m and NAME.v
-//                 config.json            the model's sizes, for Hugging Face tools
+//                 config.json            the model's dimensions, for Hugging Face tools
 //                 state.json             step, data position, ..., sizes and SHA-256 of the other files
 //
-// It is written to the side, synced and renamed: complete or absent.
+// It is written under a temporary name, synced and renamed: complete or absent.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@
 
 namespace quern::checkpoint {
 
-// A tensor in the trainer's memory, to be saved from or loaded into.
+// A tensor in the trainer's memory, to save from or load into.
 struct TensorRef {
   std::string name;
   std::vector<size_t> shape;
-  std::span<float> values;  // as many as the shape has
+  std::span<float> values;  // as many as the shape requires
 };
 
 // m and v have the names of the weights they belong to; both may be empty.
@@ -36,35 +36,35 @@ struct Tensors {
   std::span<const TensorRef> v;
 };
 
-// Another file of the directory: tensors, or text where there are none.
+// Another file in the directory: tensors, or text if there are none.
 struct ExtraFile {
   std::string name;
   std::string text;
   std::vector<safetensors::Tensor> tensors = {};
 };
 
-// Writes `folder`/step-NNNNNNNN for state.step, creating `folder` when needed; one of that name is replaced in one
-// step, or set aside as NAME.replaced-1 when it has foreign files. Returns its path. The tensors must not change
-// meanwhile. On Error (a full disk, say) everything that was there
-// before is untouched and nothing new is left behind. Also removes what a killed process has left in `folder`.
+// Writes `folder`/step-NNNNNNNN for state.step, creating `folder` if needed. An existing checkpoint of that name is
+// replaced atomically, or renamed to NAME.replaced-1 if it contains foreign files. Returns the path. The tensors must
+// not change in the meantime. On Error (such as a full disk) everything that existed before is untouched and nothing
+// new is left behind. Also removes the leftovers of killed processes in `folder`.
 std::filesystem::path save(const std::filesystem::path& folder, const Tensors& tensors, const State& state,
                            const HfConfig& config, std::span<const ExtraFile> extras = {});
 
 enum class Parts { kWeights, kAll };
 
-// A checkpoint that was opened and found to be whole: sizes and SHA-256 of its files, their form, and that state.json
-// belongs to the directory's name. Costs one pass over the files. Move-only.
+// A checkpoint that was opened and verified: sizes, SHA-256 and format of its files, and that state.json matches the
+// directory's name. Costs one pass over the files. Move-only.
 class Checkpoint {
  public:
-  // Error says which file is wrong, how, expected and found. kWeights leaves the optimizer's file alone.
+  // Throws Error with the file, the problem, and the expected and actual values. kWeights skips the optimizer's file.
   explicit Checkpoint(std::filesystem::path path, Parts parts = Parts::kAll);
 
   const std::filesystem::path& path() const noexcept { return path_; }
   const State& state() const noexcept { return state_; }
   const safetensors::File& model() const noexcept { return model_; }
 
-  // Copies into the caller's memory; m and v only if they are not empty. Error when the names or shapes are not those
-  // of the checkpoint, naming the first difference; nothing is written then.
+  // Copies into the caller's memory; m and v only if they are not empty. Throws Error with the first difference if the
+  // names or shapes do not match the checkpoint; nothing is written in that case.
   void load(const Tensors& tensors) const;
 
  private:
@@ -76,19 +76,18 @@ class Checkpoint {
   std::optional<safetensors::File> optimizer_;
 };
 
-// Whether a checkpoint's directory holds anything that was not written with it: a note, a file of another program. Such
-// a directory is never removed.
+// Whether a checkpoint's directory contains files that were not written with it, such as a note or another program's
+// file. Such a directory is never removed.
 bool has_foreign_files(const std::filesystem::path& path);
 
-// Reads and checks state.json alone: quick, and says nothing about the other files.
+// Reads and verifies state.json only: fast, but tells nothing about the other files.
 StateFile read_state(const std::filesystem::path& path);
 
-// A file that `state` of the same directory names; Error when it is missing or not the one that was written.
+// Opens a file listed in `state` of the same directory; throws Error if it is missing or not the one that was written.
 safetensors::File open_tensors(const std::filesystem::path& path, const StateFile& state, const std::string& name);
 std::string read_text(const std::filesystem::path& path, const StateFile& state, const std::string& name);
 
-// SHA-256 over the values of all weights in the order of their names, in hexadecimal: equal for runs with equal
-// results.
+// SHA-256 of the values of all weights, ordered by name, in hexadecimal: equal for runs with equal results.
 std::string weights_hash(std::span<const TensorRef> weights);
 std::string weights_hash(const safetensors::File& model);
 

@@ -1,4 +1,4 @@
-// config.json: what Hugging Face `transformers` needs to know to open model.safetensors.
+// config.json: what Hugging Face `transformers` needs to open model.safetensors.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ struct HfConfig {
   size_t context = 0;
   size_t vocabulary = 0;
   double dropout = 0.0;
-  std::optional<int32_t> end_of_text = {};  // where transformers stops generating, and starts without a prompt
+  std::optional<int32_t> end_of_text = {};  // where transformers stops generating, and starts if there is no prompt
   double layer_norm_epsilon = 1e-5;
 };
 
-// A GPT2LMHeadModel with tied embeddings and the tanh form of GELU.
+// A GPT2LMHeadModel with tied embeddings and the tanh approximation of GELU.
 std::string to_json(const HfConfig& config);
 
 }  // namespace quern::checkpoint

@@ -1,4 +1,4 @@
-// The JSON of a safetensors file.
+// The JSON header of a safetensors file.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace quern::safetensors {
 
-// One entry as it stands in the header; nothing is known yet about the offsets.
+// One entry as found in the header; the offsets have not been validated.
 struct Entry {
   std::string name;
   Dtype dtype = Dtype::kF32;
@@ -22,11 +22,11 @@ struct Header {
   std::vector<Entry> entries;
 };
 
-// Reads the JSON as a stream of events and accepts only what the format has, so that a hostile header cannot make it
-// nest or store anything else. Names are unique, every entry has its three fields. Error otherwise.
+// Parses the JSON as a stream of events and accepts only what the format allows, so that a hostile header cannot make
+// it nest or store anything else. Throws Error unless names are unique and every entry has its three fields.
 Header parse_header(std::string_view json, std::string_view file);
 
-// The JSON for these tensors, one after the other from offset 0.
+// The JSON for these tensors, stored contiguously from offset 0.
 std::string make_header(std::span<const Tensor> tensors, const Metadata& metadata);
 
 }  // namespace quern::safetensors
