@@ -1,6 +1,5 @@
-// What the forward, the backward and the decoding of attention share: products of blocks of the causal triangle, a row
-// of softmax, padded copies.
-// Included per target, after vec-inl.h.
+// Code shared by attention's forward, backward and decoding: products of blocks of the causal triangle, softmax of a
+// row, padded copies. Included per target, after vec-inl.h.
 #if defined(QUERN_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_KERNELS_ATTENTION_INL_H_
 #undef QUERN_KERNELS_ATTENTION_INL_H_
@@ -22,7 +21,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 
-// A matrix by rows.
+// A row-major matrix.
 struct Rows {
   float* data;
   size_t stride;
@@ -48,7 +47,7 @@ struct Block {
   size_t query, queries;
   size_t key, keys;
 
-  // How many of the block's keys the queries before `row` see.
+  // How many of the block's keys are visible to the queries before `row`.
   size_t seen_before(size_t row) const {
     const size_t end = query + row;
     return end <= key ? 0 : std::min(keys, end - key);
@@ -60,14 +59,15 @@ struct Block {
   }
 };
 
-// What later steps will read or write, for the tiles to prefetch line by line while they compute (see tile-inl.h). A
-// head's rows are short pieces of long ones, which the hardware does not foresee. Prefetching as many lines between the
-// tiles gained nothing. Figures are in decisions/0008.
+// Memory that later steps will read or write, for the tiles to prefetch line by line while they compute (see
+// tile-inl.h). A head's rows are short pieces of long ones, which the hardware does not prefetch. Prefetching as many
+// lines between the tiles gained nothing. Figures are in decisions/0008.
 class Ahead {
  public:
-  // The whole lines of `rows` rows. None of a small matrix, which the tiles' other work hides or which is in L2 already
-  // (2 to 4 % slower in L2 at T = 128 with heads of 32), and none of a large one, whose lines would not stay in L2
-  // until they are needed and cost little beside T^2 products (backward at T = 1,024 was 1.5 % slower on AVX2).
+  // Adds the complete lines of `rows` rows. Skips small matrices, whose latency is hidden by the tiles' other work or
+  // which are already in L2 (2 to 4 % slower in L2 at T = 128 with heads of 32). Skips large ones too, whose lines
+  // would not stay in L2 until needed and which cost little compared with T^2 products (backward at T = 1,024 was 1.5 %
+  // slower on AVX2).
   void add(ConstRows matrix, size_t rows, size_t cols) {
     const size_t length = cols / kLine;
     if (length == 0 || rows * cols < kMinFloats || rows * cols > kMaxFloats) return;
@@ -75,7 +75,7 @@ class Ahead {
     pieces_[size_++] = {first, matrix.stride * sizeof(float), length, 0, rows * length};
   }
 
-  // As many lines as a tile of depth K has time for.
+  // As many lines as a tile of depth K has time to prefetch.
   HWY_INLINE Lines take(size_t K) {
     if (at_ == size_ || K <= kMinDepth) return {};
     Lines& piece = pieces_[at_];
@@ -96,8 +96,8 @@ class Ahead {
 };
 
 // C (M, N) = or += A (M, K) B (K, N) by tiles, for blocks that fit the caches. B's rows must be readable, and C's
-// writable, up to N rounded up to a whole vector. Columns are shared evenly: 4 vectors are 2 + 2, because the one
-// vector of 3 + 1 would need a load for every multiply-add.
+// writable, up to N rounded up to a full vector. Columns are distributed evenly: 4 vectors are split 2 + 2, because the
+// single vector of 3 + 1 would need a load for every multiply-add.
 template <ALayout kLayout>
 HWY_INLINE void MultiplyBlock(size_t M, size_t N, TileArgs args, Ahead& ahead) {
   const float* a = args.a;
@@ -118,7 +118,7 @@ HWY_INLINE void MultiplyBlock(size_t M, size_t N, TileArgs args, Ahead& ahead) {
   }
 }
 
-// s (queries, keys) = a (queries, K) b (K, keys), where seen by some row of a tile; the rest is not touched.
+// s (queries, keys) = a (queries, K) b (K, keys), where visible to some row of a tile; the rest is not written.
 HWY_INLINE void MultiplyScores(const Block& block, size_t K, ConstRows a, ConstRows b, Rows s, Ahead& ahead) {
   for (size_t i = 0; i < block.queries; i += kTileRows) {
     const size_t rows = std::min(kTileRows, block.queries - i);
@@ -129,7 +129,7 @@ HWY_INLINE void MultiplyScores(const Block& block, size_t K, ConstRows a, ConstR
 }
 
 // c (queries, N) = or += s (queries, keys) b (keys, N). s must be 0 where a row does not see a key that another row of
-// its tile sees: for finite b, adding 0 * b changes no bit but the sign of a zero, which CopyOut takes away.
+// its tile sees: for finite b, adding 0 * b changes no bit except the sign of a zero, which CopyOut removes.
 HWY_INLINE void MultiplyByRows(const Block& block, size_t N, Rows s, ConstRows b, Rows c, bool add, Ahead& ahead) {
   for (size_t i = 0; i < block.queries; i += kTileRows) {
     const size_t rows = std::min(kTileRows, block.queries - i);
@@ -167,7 +167,7 @@ HWY_INLINE V16 KeepFirst(const V16& x, size_t n, float fill) {
   return r;
 }
 
-// The largest of n >= 1 values. The order does not matter to a maximum, so four chains hide its latency.
+// The maximum of n >= 1 values. The order does not affect a maximum, so four chains hide its latency.
 HWY_INLINE float MaxOf(const float* HWY_RESTRICT s, size_t n) {
   const size_t last = (n - 1) / kVirtualLanes * kVirtualLanes;
   V16 m0 = KeepFirst(Load16(s + last), n - last, -std::numeric_limits<float>::infinity());
@@ -183,7 +183,7 @@ HWY_INLINE float MaxOf(const float* HWY_RESTRICT s, size_t n) {
   return MaxLane16(Max16(Max16(m0, m1), Max16(m2, m3)));
 }
 
-// s[j] = exp(scale * (s[j] - top)) for j < n, then zeros for at least 16; returns the sum.
+// s[j] = exp(scale * (s[j] - top)) for j < n, followed by at least 16 zeros; returns the sum.
 HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float top) {
   const V16 scales = Set16(scale), tops = Set16(top);
   const auto exp_at = [&](size_t j) HWY_ATTR { return ExpBounded16(Mul16(scales, Sub16(Load16(s + j), tops))); };
@@ -200,10 +200,10 @@ HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float top)
   return Sum16(Add16(sum, p));
 }
 
-// src (rows, cols) such that its rows can be read by whole vectors: itself if possible, else a copy with zeros at the
-// end of each row, made in `copy`, whose stride is a multiple of 16. A copy also where all rows fall on the same lines
-// of the cache because they are whole pages apart (5 to 10 % faster with 16 heads of 64; without need, 2 to 5 %
-// slower).
+// src (rows, cols) in a form whose rows can be read in full vectors: src itself if possible, otherwise a copy in
+// `copy`, whose stride is a multiple of 16, with each row padded with zeros. Also copies if the rows are a multiple of
+// a page apart and so share the same cache sets (5 to 10 % faster with 16 heads of 64; 2 to 5 % slower where not
+// needed).
 HWY_INLINE ConstRows Padded(ConstRows src, size_t rows, size_t cols, Rows copy) {
   constexpr size_t kPage = 4096 / sizeof(float);
   if (cols % kLine == 0 && src.stride % kPage != 0) return src;
@@ -215,7 +215,7 @@ HWY_INLINE ConstRows Padded(ConstRows src, size_t rows, size_t cols, Rows copy) 
   return copy;
 }
 
-// dst (cols, width) = the transpose of src (rows, cols), with zeros up to a whole line: width is dst.stride.
+// dst (cols, width) = the transpose of src (rows, cols), zero-padded to a full line: width is dst.stride.
 HWY_INLINE void CopyTransposed(ConstRows src, size_t rows, size_t cols, Rows dst) {
   TransposeCopy(src.data, src.stride, rows, cols, dst.data, dst.stride);
   for (size_t k = 0; k < cols; ++k) {
@@ -231,12 +231,12 @@ HWY_INLINE void CopyOut(const float* HWY_RESTRICT src, size_t cols, float factor
   if (k < cols) StoreN16(MulAdd16(factors, Load16(src + k), zero), dst + k, cols - k);
 }
 
-// The group of 64 elements where query i's row of a head's dropout begins.
+// The group of 64 elements at which query i's row of a head's dropout begins.
 HWY_INLINE uint64_t FirstGroup(const AttentionShape& shape, size_t head, size_t query) {
   return (uint64_t{head} * shape.T + query) * (round_up(shape.T, kDropoutGroup) / kDropoutGroup);
 }
 
-// Drops elements of the 64 at x, in place.
+// Applies dropout to the 64 elements at x, in place.
 HWY_INLINE void DropInPlace(const DropoutMask& mask, uint64_t group, float* HWY_RESTRICT x) {
   for (size_t part = 0; part < kParts; ++part, x += kN) {
     const DropoutVectors y =

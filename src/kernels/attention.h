@@ -1,18 +1,21 @@
-// Causal self-attention of one sequence, by blocks: no T x T matrix exists, forward or backward.
+// clang-format off
+// Causal self-attention of one sequence, by blocks: no T x T matrix is materialized, forward or backward.
 //
-// The numerical contract (promise I6), for query i, keys j <= i and c = 1 / sqrt(head_dim) rounded to float. A chain is
-// of fused multiply-adds from 0 in the order of its index; lanes are the 16 virtual lanes of a row reduction.
-//   s_ij  = chain over k of q_ik k_jk                  p_ij = exp(c * (s_ij - m_i)),  m_i = max over j of s_ij
-//   out_i = (chain over j of p_ij v_j) / sum_i         sum_i = lanes over j of p_ij;  logsumexp_i = c * m_i +
-//   log(sum_i)
-// Backward takes p_ij = exp(min(fma(c, s_ij, -logsumexp_i), 0)), and:
-//   dp_ij = chain over k of dout_ik v_jk               delta_i = lanes over k of dout_ik out_ik
-//   ds_ij = p_ij * fma(c, dp_ij, -(c * delta_i))       dq_i = chain over j of ds_ij k_j
-//   dv_j  = chain over i of p_ij dout_i                dk_j = chain over i of ds_ij q_i
-// Dropout multiplies p_ij, where it meets v or dout, and dp_ij by its scale or by 0. Outputs have no -0. Dividing by
-// the sum is multiplying by its reciprocal; the log is taken in double. No block size, vector width or thread enters.
+// The numerical contract (promise I6), for query i, keys j <= i and c = 1 / sqrt(head_dim) rounded to float. A chain is a
+// series of fused multiply-adds from 0 in the order of its index; lanes are the 16 virtual lanes of a row reduction.
+//   s_ij  = chain over k of q_ik k_jk               p_ij = exp(c * (s_ij - m_i)),  m_i = max over j of s_ij
+//   out_i = (chain over j of p_ij v_j) / sum_i      sum_i = lanes over j of p_ij
+//                                                   logsumexp_i = c * m_i + log(sum_i)
+// Backward uses p_ij = exp(min(fma(c, s_ij, -logsumexp_i), 0)), and:
+//   dp_ij = chain over k of dout_ik v_jk            delta_i = lanes over k of dout_ik out_ik
+//   ds_ij = p_ij * fma(c, dp_ij, -(c * delta_i))    dq_i = chain over j of ds_ij k_j
+//   dv_j  = chain over i of p_ij dout_i             dk_j = chain over i of ds_ij q_i
+// Dropout multiplies dp_ij, and p_ij where it is multiplied by v or dout, by its scale or by 0. Outputs have no -0.
+// Division by the sum is multiplication by its reciprocal; the log is computed in double precision. The result does not
+// depend on block size, vector width or threads.
 // This holds for finite inputs. A NaN or an infinity in v, k, q or dout also reaches a few rows of the same tile that
-// causality would spare, as 0 * inf: the result is then as useless as the input, and says so.
+// causality would exclude, as 0 * inf: the result is then as invalid as the input, and visibly so.
+// clang-format on
 #pragma once
 
 #include <cstddef>
@@ -26,8 +29,8 @@ struct AttentionShape {
   size_t T;           // positions
   size_t heads;       // C = heads * head_dim
   size_t head_dim;    // 1 ... kMaxHeadDim
-  size_t qkv_stride;  // floats from a row of qkv to the next, at least 3 C
-  size_t out_stride;  // floats from a row of out (and of dout) to the next, at least C
+  size_t qkv_stride;  // floats between rows of qkv, at least 3 C
+  size_t out_stride;  // floats between rows of out (and of dout), at least C
 };
 
 inline constexpr size_t kMaxHeadDim = 256;
@@ -36,11 +39,11 @@ inline constexpr size_t kMaxHeadDim = 256;
 // with T * T.
 size_t attention_scratch(const AttentionShape& shape) noexcept;
 
-// out (T, C) = softmax(q k^T / sqrt(head_dim), causal) v for heads [first_head, last_head); overwrites those columns.
-// A row of qkv is q | k | v, each (heads, head_dim). logsumexp (heads, T) is written for backward. Dropout, where its
-// rate is not 0, acts on the probabilities: element (h * T + i) * Tp + j of its stream for head h, query i, key j, with
-// Tp = T rounded up to 64. Heads are independent: cutting them between threads gives the same bits.
-// Any alignment, no allocation; scratch.size() >= attention_scratch(shape), one per thread.
+// out (T, C) = softmax(q k^T / sqrt(head_dim), causal) v for heads [first_head, last_head); overwrites those columns. A
+// row of qkv is q | k | v, each (heads, head_dim). Writes logsumexp (heads, T) for backward. Dropout, if its rate is
+// not 0, applies to the probabilities: element (h * T + i) * Tp + j of its stream for head h, query i, key j, with Tp =
+// T rounded up to 64. Heads are independent: any split of heads between threads gives the same bits. Any alignment, no
+// allocation; scratch.size() >= attention_scratch(shape), one per thread.
 void attention_forward(const AttentionShape& shape, const float* qkv, float* out, float* logsumexp,
                        const Dropout& dropout, size_t first_head, size_t last_head, std::span<float> scratch) noexcept;
 

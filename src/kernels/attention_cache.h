@@ -1,4 +1,4 @@
-// How keys and values lie in a cache, and what decoding needs beside it. Not part of the contract.
+// Memory layout of the key-value cache, and the scratch for decoding. Not part of the contract.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace quern::kernels {
 
-inline constexpr size_t kCacheKeys = 128;  // keys in a block: eight vectors of AVX-512, what one row keeps in registers
+inline constexpr size_t kCacheKeys = 128;  // keys per block: eight AVX-512 vectors, which a row holds in registers
 
 inline size_t cached_head_size(const CacheShape& shape) {
   return round_up(shape.capacity, kCacheKeys) * shape.head_dim + shape.capacity * round_up(shape.head_dim, kLine);
 }
 
 // One head's part; Float is float or const float. Keys are transposed, so that a vector of scores is summed over k
-// without a fold; by blocks, so that a block is read from front to back.
+// without a fold, and stored in blocks, so that a block is read sequentially.
 template <typename Float>
 struct CachedHead {
   CachedHead(const CacheShape& shape, size_t head, Float* cache)
@@ -25,7 +25,7 @@ struct CachedHead {
         keys(cache + head * cached_head_size(shape)),
         values(keys + round_up(shape.capacity, kCacheKeys) * head_dim) {}
 
-  // The rest of a row of values is read, by whole vectors, but what comes of it is not used.
+  // Reads load full vectors, including the rest of a row of values, but its results are not used.
   void store(size_t position, const float* key, const float* value) const {
     float* column = keys + position / kCacheKeys * kCacheKeys * head_dim + position % kCacheKeys;
     for (size_t k = 0; k < head_dim; ++k) column[k * kCacheKeys] = key[k];
@@ -42,7 +42,7 @@ struct DecodeScratch {
       : scores(carver.take(round_up(shape.capacity, kLine) + kLine)),
         out(carver.take(round_up(shape.head_dim, kLine))) {}
 
-  float* scores;  // (capacity) and a line of zeros
+  float* scores;  // (capacity), followed by a line of zeros
   float* out;     // (width), not yet divided by the sum
 };
 

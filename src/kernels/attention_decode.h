@@ -1,7 +1,7 @@
-// Causal self-attention of new positions against a cache of the keys and values of all before them.
+// Causal self-attention of new positions against a cache of the keys and values of all earlier positions.
 //
-// The numerical contract is that of attention.h: out has the bits of the same rows of attention_forward, without
-// dropout, over the whole sequence. So the cut between what is cached and what is new changes nothing.
+// The numerical contract is that of attention.h: out is bit-identical to the same rows of attention_forward, without
+// dropout, over the entire sequence. The split between cached and new positions therefore changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace quern::kernels {
 struct CacheShape {
   size_t heads;     // C = heads * head_dim
   size_t head_dim;  // 1 ... kMaxHeadDim
-  size_t capacity;  // positions the cache can hold
+  size_t capacity;  // maximum number of positions in the cache
 };
 
 // New positions `first` ... `first + rows - 1`; those before `first` are in the cache.
@@ -25,18 +25,18 @@ struct NewPositions {
   size_t first;
 };
 
-// Floats of a cache: capacity * 2C and what rounding up to whole blocks and vectors costs. Needs no initial values; the
+// Size of a cache in floats: capacity * 2C, plus rounding up to full blocks and vectors. Needs no initialization; the
 // same for every target.
 size_t attention_cache_size(const CacheShape& shape) noexcept;
 
-// Writes the keys and values of these heads of the new positions. Any alignment, no allocation; first + rows <=
-// capacity. Other heads may be written or read by other threads at the same time.
+// Stores the keys and values of these heads for the new positions. Any alignment, no allocation; first + rows <=
+// capacity. Other threads may write or read other heads concurrently.
 void attention_cache_store(const NewPositions& positions, Range heads, float* cache) noexcept;
 
 size_t attention_decode_scratch(const CacheShape& shape) noexcept;  // floats
 
-// out (rows, C) = softmax(q k^T / sqrt(head_dim), causal) v, the columns of these heads. Their new positions have been
-// stored. Any alignment, no allocation; scratch.size() >= attention_decode_scratch(shape), one per thread.
+// out (rows, C) = softmax(q k^T / sqrt(head_dim), causal) v, for the columns of these heads. Their new positions must
+// have been stored. Any alignment, no allocation; scratch.size() >= attention_decode_scratch(shape), one per thread.
 void attention_decode(const NewPositions& positions, Range heads, const float* cache, float* out,
                       std::span<float> scratch) noexcept;
 

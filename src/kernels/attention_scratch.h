@@ -1,7 +1,7 @@
-// How attention cuts its work into blocks, and what of its scratch each step uses. Not part of the contract.
+// How attention is divided into blocks, and which part of its scratch each step uses. Not part of the contract.
 //
-// The sizes are free: no chain of operations depends on them (see attention.h). They were measured, for heads of 64 on
-// AVX2 and AVX-512: what a block works on at one time should fit in the first-level cache.
+// The sizes can be chosen freely: no chain of operations depends on them (see attention.h). They were measured for
+// heads of 64 on AVX2 and AVX-512: the working set of a block should fit in the L1 cache.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace quern::kernels {
 
-inline constexpr size_t kLine = 16;          // floats in a cache line, and in the widest vector
-inline constexpr size_t kDropoutGroup = 64;  // elements that dropout draws at once
+inline constexpr size_t kLine = 16;          // floats per cache line, and in the widest vector
+inline constexpr size_t kDropoutGroup = 64;  // elements that dropout draws at a time
 
 constexpr size_t round_up(size_t n, size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-// Hands out aligned pieces of a scratch in turn. Without memory it only counts.
+// Hands out aligned pieces of a scratch buffer, one after another. Without memory it only counts.
 class Carver {
  public:
   explicit Carver(float* memory = nullptr)
@@ -26,7 +26,7 @@ class Carver {
     used_ += round_up(floats, kLine);
     return piece;
   }
-  size_t used() const { return used_ + kLine; }  // with what the alignment may cost
+  size_t used() const { return used_ + kLine; }  // including the maximum cost of alignment
 
  private:
   float* next_;
@@ -47,19 +47,20 @@ struct ForwardScratch {
         sum(carver.take(kQueries)) {}
 
   size_t width;         // floats in a padded row of a head
-  size_t score_stride;  // T by whole groups and a line: an odd number of lines, so that rows do not share cache sets
+  size_t score_stride;  // T rounded up to full groups, plus a line: an odd number of lines, so that rows do not share
+                        // cache sets
   float* keys;          // K^T by blocks of kKeys keys: (blocks, head_dim, kKeys)
   float* values;        // (T, width)
   float* scores;        // (kQueries, score_stride)
   float* out;           // (kQueries, width), not yet divided by the sum
-  float* sum;           // (kQueries), of a row's exponentials
+  float* sum;           // (kQueries), sum of a row's exponentials
 };
 
 // One head, backward.
 struct BackwardScratch {
   static constexpr size_t kQueries = 64, kKeys = 64;
   static_assert(kKeys % kDropoutGroup == 0);
-  static constexpr size_t kStride = kKeys + kLine;  // of scores: a line more, for zeros
+  static constexpr size_t kStride = kKeys + kLine;  // stride of scores: an extra line for zeros
 
   BackwardScratch(const AttentionShape& shape, Carver& carver)
       : width(round_up(shape.head_dim, kLine)),
@@ -78,7 +79,7 @@ struct BackwardScratch {
   size_t width;
   float *queries, *dout, *dqueries;            // (T, width)
   float* delta;                                // (T)
-  float* keys;                                 // (kKeys, width), of the block at hand, as are the following
+  float* keys;                                 // (kKeys, width), of the current block, like the following
   float *keys_transposed, *values_transposed;  // (head_dim, kKeys)
   float *dkeys, *dvalues;                      // (kKeys, width)
   float *p, *ds;                               // (kQueries, kStride)

@@ -1,10 +1,10 @@
-// Vectors of fp32 loaded from and stored as bf16 and fp16, compiled once per target; the same bits on every target.
+// Loads and stores of bf16 and fp16 as vectors of fp32, compiled once per target; bit-identical on every target.
 // Included by kernel .cc files after hwy/foreach_target.h.
 //
-// Stores round to nearest even: overflow becomes infinity, subnormals are kept. NaN keeps its sign and the top bits of
-// its payload and is made quiet: what the hardware conversion does, and what the integer code repeats. fp16 loads make
-// NaN quiet too; bf16 loads only shift. Highway 1.0.3 truncates to bf16 everywhere and to fp16 on targets without F16C,
-// so only the F16C instructions (AVX2 and up) are taken from it.
+// Stores round to nearest even: overflow becomes infinity, subnormals are preserved. NaN retains its sign and the top
+// bits of its payload and becomes quiet, as in the hardware conversion; the integer code reproduces this. fp16 loads
+// make NaN quiet too; bf16 loads only shift. Highway 1.0.3 truncates to bf16 everywhere and to fp16 on targets without
+// F16C, so only its F16C instructions (AVX2 and up) are used.
 #if defined(QUERN_KERNELS_CONVERT_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_KERNELS_CONVERT_INL_H_
 #undef QUERN_KERNELS_CONVERT_INL_H_
@@ -29,8 +29,8 @@ constexpr bool kHasF16C = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;  // in Highway
 
 HWY_INLINE V PromoteBF16(VHalf h) { return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(di, h))); }
 
-// Adds 0x7FFF, and 1 more if the kept part is odd: a carry into the exponent is the right rounding, up to infinity. The
-// upper half of each lane is the result. Not for NaN.
+// Adds 0x7FFF, plus 1 if the retained part is odd: a carry into the exponent is the correct rounding, up to infinity.
+// The upper half of each lane is the result. Not for NaN.
 HWY_INLINE V RoundNumberBF16(V x) {
   const VI bits = hn::BitCast(di, x);
   const VI odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(di, 1));
@@ -44,9 +44,9 @@ HWY_INLINE VHalf DemoteBF16(V x) {
   return hn::DemoteTo(dhalf, hn::BitCast(di, hn::ShiftRight<16>(hn::BitCast(du, RoundBF16(x)))));
 }
 
-// The exponent is rebased by integer addition. A subnormal is put below the exponent of 2^-14, as if it had a leading
-// one, and a float subtraction (exact) takes that away again. Not inlined: targets without F16C are not for speed, and
-// a sanitized build of many inlined copies takes minutes.
+// The exponent is rebased by integer addition. A subnormal is placed below the exponent of 2^-14, as if it had a
+// leading one, and an exact float subtraction removes that again. Not inlined: targets without F16C are not optimized
+// for speed, and a sanitizer build with many inlined copies takes minutes.
 inline HWY_NOINLINE V PromoteF16ByInteger(VHalf h) {
   const VI rebase = hn::Set(di, (127 - 15) << 23);
   const VI bits = hn::PromoteTo(di, h);
@@ -60,9 +60,9 @@ inline HWY_NOINLINE V PromoteF16ByInteger(VHalf h) {
   return hn::BitCast(d, hn::Or(result, hn::ShiftLeft<16>(hn::Sub(bits, magnitude))));
 }
 
-// Normal results round as in DemoteBF16. For subnormal ones, adding 0.5 (whose last place is 2^-24, the least fp16)
-// lets the float addition round. The largest finite value that rounds to infinity is below 2^16; from there on it is
-// infinity.
+// Normal results round as in DemoteBF16. For subnormal ones, adding 0.5 (whose last bit is 2^-24, the smallest fp16
+// value) makes the float addition round. The largest finite value that rounds to infinity is below 2^16; from there on
+// the result is infinity.
 inline HWY_NOINLINE VHalf DemoteF16ByInteger(V x) {
   const VI bits = hn::BitCast(di, x);
   const VI magnitude = hn::And(bits, hn::Set(di, 0x7FFFFFFF));
@@ -93,8 +93,8 @@ HWY_INLINE V FromF16(const Half* HWY_RESTRICT p) { return PromoteF16(hn::LoadU(d
 HWY_INLINE void ToBF16(V x, Half* HWY_RESTRICT p) { hn::StoreU(DemoteBF16(x), dhalf, p); }
 HWY_INLINE void ToF16(V x, Half* HWY_RESTRICT p) { hn::StoreU(DemoteF16(x), dhalf, p); }
 
-// 4 kN elements in whole vectors. A branch that NaN alone takes is cheaper than blending. The sum of the vectors is NaN
-// where one of them is; where it is for another reason (inf - inf) the longer way is right too.
+// Stores 4 kN elements in full vectors. A branch taken only for NaN is cheaper than blending. The sum of the vectors is
+// NaN if one of them is; if it is NaN for another reason (inf - inf), the slow path is correct too.
 HWY_INLINE void ToBF16x4(V a, V b, V c, V e, Half* HWY_RESTRICT p) {
   const hn::Repartition<uint16_t, D> dfull;
   const auto pack = [&](V low, V high, Half* HWY_RESTRICT to) HWY_ATTR {
@@ -109,7 +109,7 @@ HWY_INLINE void ToBF16x4(V a, V b, V c, V e, Half* HWY_RESTRICT p) {
   }
 }
 
-// What an array of `kType` is made of: float or Half.
+// The element type of an array of `kType`: float or Half.
 template <DType kType>
 using Stored = std::conditional_t<kType == DType::kF32, float, Half>;
 
@@ -151,7 +151,7 @@ HWY_INLINE void StoreNAs(V x, Stored<kType>* HWY_RESTRICT p, size_t n) {
   std::memcpy(p, buffer, n * sizeof(*p));
 }
 
-// What is read back of x once it is stored.
+// The value of x after a store and a load.
 template <DType kType>
 HWY_INLINE V Rounded(V x) {
   if constexpr (kType == DType::kF32) return x;
@@ -163,7 +163,7 @@ HWY_INLINE V16 Rounded16(const V16& x) {
   return Map([](V v) HWY_ATTR { return Rounded<kType>(v); }, x);
 }
 
-// Sixteen elements of any format, or the n < 16 at the end of a row, with zeros behind them.
+// Sixteen elements of any format, or the n < 16 at the end of a row, padded with zeros.
 template <DType kType, bool kEnd>
 HWY_INLINE V16 LoadStepAs(const Stored<kType>* HWY_RESTRICT p, size_t n) {
   HWY_ALIGN Stored<kType> buffer[kVirtualLanes];

@@ -7,13 +7,13 @@
 
 namespace quern::kernels {
 
-// out[i] = in[i] as bf16 or fp16, nearest even: overflow becomes infinity, subnormals are kept, NaN keeps its sign and
-// the top bits of its payload and becomes quiet. The same bits on every target. `in` and `out` must not overlap. Any
-// alignment, any thread, no allocation.
+// out[i] = in[i] as bf16 or fp16, nearest even: overflow becomes infinity, subnormals are preserved, NaN retains its
+// sign and the top bits of its payload and becomes quiet. Bit-identical on every target. `in` and `out` must not
+// overlap. Any alignment, any thread, no allocation.
 void to_bf16(const float* in, Half* out, size_t n) noexcept;
 void to_f16(const float* in, Half* out, size_t n) noexcept;
 
-// out[i] = in[i] as fp32; exact. NaN keeps its payload; fp16 NaN becomes quiet.
+// out[i] = in[i] as fp32; exact. NaN retains its payload; fp16 NaN becomes quiet.
 void from_bf16(const Half* in, float* out, size_t n) noexcept;
 void from_f16(const Half* in, float* out, size_t n) noexcept;
 
@@ -21,8 +21,8 @@ void from_f16(const Half* in, float* out, size_t n) noexcept;
 void narrow(DType type, const float* in, Half* out, size_t n) noexcept;
 void widen(DType type, const Half* in, float* out, size_t n) noexcept;
 
-// kept[i] = x[i] as `type` (kBF16 or kF16), x[i] = kept[i] as fp32: x goes on with exactly what is kept of it. One
-// pass.
+// saved[i] = x[i] as `type` (kBF16 or kF16), x[i] = saved[i] as fp32: the computation continues from exactly the saved
+// values. One pass.
 void save_rounded(float* x, Half* saved, DType type, size_t n) noexcept;
 
 }  // namespace quern::kernels

@@ -1,4 +1,4 @@
-// Dropout whose mask is a function of a counter: recomputing draws the same mask, and none is stored.
+// Dropout whose mask is a function of a counter: recomputation draws the same mask, and no mask is stored.
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,12 @@
 
 namespace quern::kernels {
 
-// Which elements survive, and by how much they are scaled.
+// Which elements survive, and their scale.
 struct Dropout {
   float rate = 0.0f;    // in [0, 1); 0 is the identity
   RandomStream stream;  // one per sequence, layer and purpose
 
-  // Element e survives when its word is at least this.
+  // Element e survives if its word is at least this.
   uint32_t threshold() const { return static_cast<uint32_t>(static_cast<double>(rate) * 4294967296.0); }
   float scale() const { return 1.0f / (1.0f - rate); }
 };
@@ -24,8 +24,8 @@ constexpr uint32_t dropout_word(const RandomStream& stream, uint64_t e) {
   return stream.block(static_cast<uint32_t>(16 * (e / 64) + e % 16))[(e / 16) % 4];
 }
 
-// out[i] = x[i] * scale where element first + i survives, else 0. `first` must be a multiple of 64. `out` may be `x`.
-// The backward is the same call on the gradient. Any alignment, any thread, no allocation. n + first < 2^34.
+// out[i] = x[i] * scale if element first + i survives, otherwise 0. `first` must be a multiple of 64. `out` may alias
+// `x`. The backward pass is the same call on the gradient. Any alignment, any thread, no allocation. n + first < 2^34.
 void dropout(const Dropout& options, const float* x, float* out, size_t n, uint64_t first = 0) noexcept;
 
 }  // namespace quern::kernels

@@ -6,8 +6,8 @@
 
 namespace quern::kernels {
 
-// out (T, C) = token_table[tokens[t]] + position_table[first_position + t]. Token ids must be below the table's rows
-// (checked by the caller). Arrays must not overlap. Any alignment, any thread, no allocation.
+// out (T, C) = token_table[tokens[t]] + position_table[first_position + t]. Token ids must be below the table's number
+// of rows (checked by the caller). Arrays must not overlap. Any alignment, any thread, no allocation.
 void embedding_forward(const int32_t* tokens, const float* token_table, const float* position_table, float* out,
                        size_t T, size_t C, size_t first_position = 0) noexcept;
 

@@ -1,5 +1,5 @@
-// GELU on one vector, compiled once per target. gelu.cc and the epilogue of GEMM share it, so both give the same bits.
-// Included by kernel .cc files after hwy/foreach_target.h, as vec-inl.h is.
+// GELU on one vector, compiled once per target. Shared by gelu.cc and the GEMM epilogue, so both are bit-identical.
+// Included by kernel .cc files after hwy/foreach_target.h, like vec-inl.h.
 #if defined(QUERN_KERNELS_GELU_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_KERNELS_GELU_INL_H_
 #undef QUERN_KERNELS_GELU_INL_H_
@@ -16,20 +16,20 @@ namespace quern::kernels::HWY_NAMESPACE {
 constexpr float kGeluA = -1.59576912f;
 constexpr float kGeluB = -0.0713548163f;
 
-// Beyond it gelu(x) is 0 or x in fp32, to within 2e-37. Clamping there keeps |2u| below 87, so e^(-2u) is a normal
-// number, its reciprocal is one, and no product is inf * 0.
+// Beyond this, gelu(x) is 0 or x in fp32, to within 2e-37. Clamping here keeps |2u| below 87, so e^(-2u) and its
+// reciprocal are normal numbers, and no product is inf * 0.
 constexpr float kGeluLimit = 9.98f;
 
-// What the function and its derivative share.
+// Common terms of the function and its derivative.
 struct GeluParts {
-  V low;            // x where it is at least -kGeluLimit
-  V x;              // clamped at both ends; NaN stays NaN, here and in `low`
+  V low;            // max(x, -kGeluLimit)
+  V x;              // clamped at both ends; NaN remains NaN, here and in `low`
   V square;         // x^2
-  V e, one_plus_e;  // e^(-2u); anything where x is NaN
+  V e, one_plus_e;  // e^(-2u); arbitrary if x is NaN
 };
 
-// NaN stays NaN: of a NaN and a number, Max and Min give their second argument on x86 and the NaN on NEON, but the
-// number on EMU128.
+// NaN remains NaN: given a NaN and a number, Max and Min return their second argument on x86 and the NaN on NEON, but
+// the number on EMU128.
 HWY_INLINE V AtLeast(float low, V x) {
   const V bound = hn::Set(d, low);
   if constexpr (HWY_TARGET == HWY_EMU128) return hn::IfThenElse(hn::Lt(x, bound), bound, x);
@@ -51,14 +51,14 @@ HWY_INLINE GeluParts PrepareGelu(V x) {
   return parts;
 }
 
-// x / (1 + e^(-2u)). Above kGeluLimit, 1 + e is 1 and the quotient x.
+// x / (1 + e^(-2u)). Above kGeluLimit, 1 + e is 1 and the quotient is x.
 HWY_INLINE V Gelu(const GeluParts& parts) { return hn::Div(parts.low, parts.one_plus_e); }
 HWY_INLINE V Gelu(V x) { return Gelu(PrepareGelu(x)); }
 
-// Gelu in place for n vectors, step by step for all of them: a chain of 20 steps of 4 cycles each fills the units only
-// where several run at once, and more of them fit the scheduler if they lie side by side. The steps of e^(-2u) are
-// those of ExpNormal. Below -87 the exponential adds nothing to 1, so that it may stay e^-87: large x make x^2
-// infinite, -2u -infinity and the quotient x. A NaN is the numerator, and the quotient.
+// Gelu in place for n vectors, one step at a time for all of them: a chain of 20 steps of 4 cycles each keeps the units
+// busy only if several chains run at once, and more of them fit the scheduler when interleaved. The steps of e^(-2u)
+// are those of ExpNormal. Below -87 the exponential adds nothing to 1, so it can stay at e^-87: large x make x^2
+// infinite, -2u -infinity and the quotient x. A NaN is the numerator, and therefore the quotient.
 template <size_t n>
 HWY_INLINE void GeluEach(V (&x)[n]) {
   const V magic = hn::Set(d, 12582912.0f), one = hn::Set(d, 1.0f);
@@ -84,7 +84,7 @@ HWY_INLINE void GeluEach(V (&x)[n]) {
   each([&](auto i) HWY_ATTR { x[i] = hn::Div(x[i], hn::Add(p[i], one)); });
 }
 
-// With e = e^(-2u) and s = 1 / (1 + e): s + x s (1 - s) 2u'. 1 - s is taken as e s, which does not cancel.
+// With e = e^(-2u) and s = 1 / (1 + e): s + x s (1 - s) 2u'. 1 - s is computed as e s, which avoids cancellation.
 HWY_INLINE V GeluDerivative(const GeluParts& parts) {
   const V s = hn::Div(hn::Set(d, 1.0f), parts.one_plus_e);
   const V slope = hn::MulAdd(parts.square, hn::Set(d, -3.0f * kGeluB), hn::Set(d, -kGeluA));  // 2u'

@@ -1,4 +1,4 @@
-// What happens to a finished tile of GEMM's C while it is in L1. Included per target, after vec-inl.h.
+// Epilogues, applied to a finished tile of GEMM's C while it is in L1. Included per target, after vec-inl.h.
 #if defined(QUERN_KERNELS_GEMM_EPILOGUE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_KERNELS_GEMM_EPILOGUE_INL_H_
 #undef QUERN_KERNELS_GEMM_EPILOGUE_INL_H_
@@ -17,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 
-// Rounds n vectors to bf16, stores them, and leaves in x what was stored. As in ToBF16x4, only NaN takes the longer
-// way.
+// Rounds n vectors to bf16, stores them, and leaves the stored values in x. As in ToBF16x4, only NaN takes the slow
+// path.
 template <size_t n>
 HWY_INLINE void StoreRoundedBF16(V (&x)[n], Half* HWY_RESTRICT p) {
   V sum = x[0];
@@ -30,7 +30,7 @@ HWY_INLINE void StoreRoundedBF16(V (&x)[n], Half* HWY_RESTRICT p) {
   }
   const hn::Repartition<uint16_t, D> dfull;
   const auto halves = [&](V v) HWY_ATTR { return hn::BitCast(dfull, v); };
-  Unroll<n / 2>([&](auto v) HWY_ATTR {  // the upper halves of two vectors make one
+  Unroll<n / 2>([&](auto v) HWY_ATTR {  // the upper halves of two vectors form one
     hn::StoreU(hn::ConcatOdd(dfull, halves(x[2 * v + 1]), halves(x[2 * v])), dfull, p + 2 * v * kN);
   });
   if constexpr (n % 2 == 1) {
@@ -40,7 +40,7 @@ HWY_INLINE void StoreRoundedBF16(V (&x)[n], Half* HWY_RESTRICT p) {
   Unroll<n>([&](auto v) HWY_ATTR { x[v] = hn::And(x[v], upper); });
 }
 
-// Rows of a whole tile that are finished at once: 6 vectors (AVX-512) or 4, whose GELUs run side by side.
+// Rows of a full tile that are finished at a time: 6 vectors (AVX-512) or 4, whose GELUs run interleaved.
 constexpr size_t kFinishRows = 2;
 
 constexpr bool HasBias(Epilogue e) {
@@ -48,7 +48,7 @@ constexpr bool HasBias(Epilogue e) {
 }
 constexpr bool HasResidual(Epilogue e) { return e == Epilogue::kResidual || e == Epilogue::kBiasResidual; }
 
-// Nothing is kept.
+// Nothing is saved.
 struct KeepNothing {
   using Element = float;
   static constexpr bool kKeeps = false;
@@ -56,7 +56,7 @@ struct KeepNothing {
   static HWY_INLINE void Keep(V (&)[n], Element*) {}
 };
 
-// Stores n vectors as `kType` and leaves in y what was stored, so that C follows from what backward reads.
+// Stores n vectors as `kType` and leaves the stored values in y, so that C is computed from what backward reads.
 template <DType kType>
 struct KeepAs {
   using Element = Stored<kType>;
@@ -79,7 +79,7 @@ struct KeepAs {
   }
 };
 
-// Where the elements of a row of C lie, and what joins them; pointers that the epilogue does not use are null.
+// Pointers to the elements of a row of C and the epilogue's operands; null if the epilogue does not use them.
 template <class Keeper>
 struct EpilogueRow {
   float* c;
@@ -88,7 +88,7 @@ struct EpilogueRow {
   typename Keeper::Element* saved;
 };
 
-// Finishes n vectors at `at` of `kRows` rows that lie `stride` apart.
+// Finishes n vectors at offset `at` of `kRows` rows that are `stride` apart.
 template <Epilogue kEpilogue, size_t kRows, size_t n, class Keeper>
 HWY_INLINE void FinishVectors(const EpilogueRow<Keeper>& row, size_t stride, size_t at) {
   V x[kRows * n];
@@ -107,7 +107,7 @@ HWY_INLINE void FinishVectors(const EpilogueRow<Keeper>& row, size_t stride, siz
   Unroll<kRows * n>([&](auto i) HWY_ATTR { hn::StoreU(x[i], d, row.c + i / n * stride + at + i % n * kN); });
 }
 
-// Finishes n < kN elements at `at` through buffers: nothing past them is touched.
+// Finishes n < kN elements at offset `at` through buffers: touches nothing past them.
 template <Epilogue kEpilogue, class Keeper>
 HWY_INLINE void FinishTail(const EpilogueRow<Keeper>& row, size_t at, size_t n) {
   HWY_ALIGN float c[kN] = {}, bias[kN] = {}, residual[kN] = {};
@@ -120,7 +120,7 @@ HWY_INLINE void FinishTail(const EpilogueRow<Keeper>& row, size_t at, size_t n) 
   if constexpr (Keeper::kKeeps) std::memcpy(row.saved + at, saved, n * sizeof(saved[0]));
 }
 
-// Where rows from element (i, j) of C on lie.
+// Pointers to the rows that start at element (i, j) of C.
 template <Epilogue kEpilogue, class Keeper>
 HWY_INLINE EpilogueRow<Keeper> RowAt(const Gemm& g, size_t i, size_t j) {
   const size_t start = i * g.c_stride + j;
@@ -162,7 +162,7 @@ HWY_INLINE FinishFunction FinishSaving(const SavedTensor& saved) {
   return nullptr;
 }
 
-// What finishes the tiles of a product; null where nothing is left to do.
+// The function that finishes the tiles of a product; null if nothing is left to do.
 HWY_INLINE FinishFunction FinishFor(const Gemm& g) {
   switch (g.epilogue) {
     case Epilogue::kNone:

@@ -1,5 +1,5 @@
-// Packing of GEMM's operands: panels of B in the order the tile reads them, A where it cannot be read in place.
-// Included per target, after vec-inl.h.
+// Packing of GEMM's operands: panels of B in the order in which the tile reads them, and A if it cannot be read in
+// place. Included per target, after vec-inl.h.
 #if defined(QUERN_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_KERNELS_GEMM_PACK_INL_H_
 #undef QUERN_KERNELS_GEMM_PACK_INL_H_
@@ -20,7 +20,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 
-// Where element (row, col) of an operand lies.
+// The address of element (row, col) of an operand.
 HWY_INLINE const void* At(const Operand& operand, size_t row, size_t col) {
   return static_cast<const char*>(operand.data) + (row * operand.stride + col) * size_of(operand.type);
 }
@@ -56,7 +56,7 @@ HWY_INLINE void CopyAsFloat(const Operand& operand, size_t row, size_t col, size
 // 16-bit rows are widened this many columns at a time before they are transposed: 48 rows x 64 floats = 12 KiB of L1.
 constexpr size_t kWidenColumns = 64;
 
-// panel (cols, width) = transpose of `rows` rows of `operand` from (row, col), rows past them zero.
+// panel (cols, width) = transpose of `rows` rows of `operand` from (row, col), zero-padded to `width`.
 HWY_INLINE void PackTransposed(const Operand& operand, size_t row, size_t col, size_t rows, size_t cols, float* panel,
                                size_t width) {
   if (rows < width) std::memset(panel, 0, cols * width * sizeof(float));
@@ -72,7 +72,7 @@ HWY_INLINE void PackTransposed(const Operand& operand, size_t row, size_t col, s
   }
 }
 
-// Copies n floats with the widest loads and stores; memcpy of a constant size takes 16 bytes at a time (g++ 12).
+// Copies n floats with the widest loads and stores; memcpy of a constant size moves 16 bytes at a time (g++ 12).
 template <size_t n>
 HWY_INLINE void CopyFixed(const float* HWY_RESTRICT in, float* HWY_RESTRICT out) {
   constexpr size_t kStep = std::min(kN, std::bit_floor(n));
@@ -81,7 +81,7 @@ HWY_INLINE void CopyFixed(const float* HWY_RESTRICT in, float* HWY_RESTRICT out)
   if constexpr (n > kStep) CopyFixed<n - kStep>(in + kStep, out + kStep);
 }
 
-// Whole panels of `width` columns: panel p (rows, width) at panels + p * panel_stride = columns col + p * width ... of
+// Full panels of `width` columns: panel p (rows, width) at panels + p * panel_stride = columns col + p * width ... of
 // `operand`. Row by row, so that memory is read in long runs; the hardware does not prefetch across pages.
 template <size_t width>
 HWY_INLINE void PackWholePanels(const Operand& operand, size_t row, size_t col, size_t rows, size_t count,
@@ -104,9 +104,9 @@ HWY_INLINE void PackStraightF32(const Operand& operand, size_t row, size_t col, 
   CopyAsFloat(operand, row, col + whole * width, rows, rest, last, width);
 }
 
-// Panels of `width` columns that cover columns col ... col + cols; the last is filled up with zeros. A panel has `rows`
-// rows and the next one begins panel_stride floats later. 16-bit numbers are widened in blocks first: a row of a panel
-// may be less than a vector (384 x 384 x 256, A^T in bf16: 165 GFLOPS instead of 127).
+// Panels of `width` columns that cover columns col ... col + cols; the last is padded with zeros. A panel has `rows`
+// rows, and panels are panel_stride floats apart. 16-bit numbers are first widened in blocks, because a row of a panel
+// may be shorter than a vector (384 x 384 x 256, A^T in bf16: 165 GFLOPS instead of 127).
 template <size_t width>
 HWY_INLINE void PackStraight(const Operand& operand, size_t row, size_t col, size_t rows, size_t cols, float* panels,
                              size_t panel_stride) {
@@ -141,8 +141,8 @@ HWY_INLINE void NarrowRow(const float* HWY_RESTRICT in, Half* HWY_RESTRICT out, 
   for (; vectors > 0; --vectors, in += kN, out += kN) StoreAs<kType>(hn::Load(d, in), out);
 }
 
-// PackPanelsB into 16-bit panels, by way of at most 64 rows of panels in L1. Straight rows pass in pieces of 8 panels,
-// so that memory is read in long runs; transposed panels, whose rows are columns of B, one by one.
+// PackPanelsB into 16-bit panels, via at most 64 rows of panels in L1. Straight rows are processed in pieces of 8
+// panels, so that memory is read in long runs; transposed panels, whose rows are columns of B, one by one.
 template <DType kType>
 void PackNarrowB(const PackB& p, Half* panels) {
   const size_t depth = p.layout == Layout::kNT ? 64 : 8, width = 64 / depth * kTileCols;

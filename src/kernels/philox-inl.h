@@ -1,5 +1,5 @@
-// Philox 4x32-10 on vectors, and the multipliers of dropout made from it; compiled once per target.
-// Included by kernel .cc files after hwy/foreach_target.h, as vec-inl.h is.
+// Philox 4x32-10 on vectors, and dropout masks made from it; compiled once per target. Included by kernel .cc files
+// after hwy/foreach_target.h, like vec-inl.h.
 #if defined(QUERN_KERNELS_PHILOX_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_KERNELS_PHILOX_INL_H_
 #undef QUERN_KERNELS_PHILOX_INL_H_
@@ -26,7 +26,7 @@ struct PhiloxWords {
   VU w0, w1, w2, w3;
 };
 
-// A stream's blocks, kN at a time. Holds the ten round keys in memory, where a broadcast load takes them for nothing.
+// A stream's blocks, kN at a time. Holds the ten round keys in memory, where a broadcast load is free.
 class PhiloxVectors {
  public:
   explicit PhiloxVectors(const RandomStream& stream) : counter_(stream.counter(0)) {
@@ -49,7 +49,7 @@ class PhiloxVectors {
 
  private:
   // The state of every second block: a 32-bit word in the low half of 64 bits. The high half is never read, so neither
-  // the 32 x 32 -> 64 multiplication nor the exchange of halves needs a mask or a shuffle.
+  // the 32 x 32 -> 64 multiplication nor the swap of halves needs a mask or a shuffle.
   struct State {
     VW c0, c1, c2, c3;
   };
@@ -85,13 +85,13 @@ struct DropoutVectors {
   V v0, v1, v2, v3;
 };
 
-// Drops elements of vectors as dropout.h defines it. A group (64 consecutive elements) is kParts parts.
+// Applies dropout to vectors as defined in dropout.h. A group (64 consecutive elements) has kParts parts.
 class DropoutMask {
  public:
   explicit DropoutMask(const Dropout& options)
       : philox_(options.stream), threshold_(options.threshold()), scale_(options.scale()) {}
 
-  // x * scale where the element survives, else 0.
+  // x * scale if the element survives, otherwise 0.
   HWY_INLINE DropoutVectors Apply(uint64_t group, size_t part, const DropoutVectors& x) const {
     const PhiloxWords w = philox_.At(static_cast<uint32_t>(group * kVirtualLanes + part * kN));
     return {Drop(x.v0, w.w0), Drop(x.v1, w.w1), Drop(x.v2, w.w2), Drop(x.v3, w.w3)};

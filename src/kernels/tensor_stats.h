@@ -1,5 +1,4 @@
-// What can be said about many numbers in one pass over them: gradients, activations. Any alignment, any thread, no
-// allocation.
+// Statistics of an array (gradients, activations) in one pass. Any alignment, any thread, no allocation.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +8,12 @@ namespace quern::kernels {
 
 struct TensorStats {
   double sum = 0;
-  double squares = 0;  // the bits of squared_norm()
-  float largest = 0;   // magnitude; infinite when one is, NaN when one is
+  double squares = 0;  // bit-identical to squared_norm()
+  float largest = 0;   // maximum magnitude; infinite if an element is, NaN if an element is
   uint64_t zeros = 0;  // of either sign
 };
 
-// Sums as squared_norm() has them: blocks of 4,096 elements in 16 virtual lanes of fp32 (fused multiply-adds for the
+// Sums as in squared_norm(): blocks of 4,096 elements in 16 virtual lanes of fp32 (fused multiply-adds for the
 // squares), folded, and the blocks added in order in double precision.
 TensorStats tensor_stats(const float* x, size_t n) noexcept;
 

@@ -1,5 +1,5 @@
-// The register tile that GEMM and attention are made of: a few rows by a few vectors of C, summed over k.
-// Included per target, after vec-inl.h.
+// The register tile on which GEMM and attention are built: a few rows by a few vectors of C, summed over k. Included
+// per target, after vec-inl.h.
 #if defined(QUERN_KERNELS_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_KERNELS_TILE_INL_H_
 #undef QUERN_KERNELS_TILE_INL_H_
@@ -17,29 +17,29 @@
 HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 
-// Accumulators + one row of B + one broadcast of A must fit the registers: 8x3 + 3 + 1 = 28 of 32 (AVX-512),
-// 6x2 + 2 + 1 = 15 of 16 (AVX2, SSE4). Rows x vectors / 2 units >= 4 cycles of latency needs 8 accumulators at least.
-// Plain C++ has no vector registers to fill, and emulated lanes are slow to compile: its tile is small.
+// Accumulators + one row of B + one broadcast of A must fit the registers: 8x3 + 3 + 1 = 28 of 32 (AVX-512), 6x2 + 2 +
+// 1 = 15 of 16 (AVX2, SSE4). Rows x vectors / 2 units >= 4 cycles of latency requires at least 8 accumulators. Plain
+// C++ has no vector registers to fill, and emulated lanes are slow to compile, so its tile is small.
 constexpr size_t kTileRows = kEmulated ? 2 : kN == 16 ? 8 : 6;
 constexpr size_t kTileVecs = kEmulated ? 1 : kN == 16 ? 3 : 2;
 constexpr size_t kTileCols = kTileVecs * kN;
 
-// How the tile finds element (i, k) of A.
+// How the tile addresses element (i, k) of A.
 enum class ALayout {
-  kRows,   // a[i * a_stride + k]: rows as they lie in memory
+  kRows,   // a[i * a_stride + k]: rows as stored
   kPanel,  // a[k * a_stride + i]: transposed, or packed
 };
 
-// Lines of memory, row by row: `count` of them, from line `first` of a row of `length` lines.
+// Lines of memory, row by row: `count` lines, starting at line `first` of a row of `length` lines.
 struct Lines {
   const char* row = nullptr;
-  size_t stride = 0;  // bytes from a row to the next
+  size_t stride = 0;  // bytes between rows
   size_t length = 0, first = 0, count = 0;
 };
 
-// A tile prefetches while it computes, a row of C's next tile every 4 steps of k and then a line every 2 (24 cycles, or
-// 12 with AVX2). A line from L3 holds one of the 10 to 16 fill buffers for 50 to 100 ns, so that many prefetches at
-// once would keep the tile's own loads waiting.
+// A tile prefetches while it computes: a row of C's next tile every 4 steps of k, then a line every 2 (24 cycles, or 12
+// with AVX2). A line from L3 occupies one of the 10 to 16 fill buffers for 50 to 100 ns, so many prefetches at once
+// would delay the tile's own loads.
 constexpr size_t kStepsPerRow = 4;
 constexpr size_t kStepsPerLine = 2;
 constexpr size_t kMinDepth = kTileRows * kStepsPerRow;
@@ -54,9 +54,9 @@ struct TileArgs {
   float* c;
   size_t c_stride;
   bool add;                       // the chains start from C instead of 0
-  const float* next_c = nullptr;  // C's next tile, to prefetch: only where K >= kMinDepth
-  Lines ahead = {};               // to prefetch after it: at most (K - kMinDepth) / kStepsPerLine
-  Lines own = {};                 // to prefetch before `ahead`, out of the same number: only where kOwn
+  const float* next_c = nullptr;  // C's next tile, to prefetch; only if K >= kMinDepth
+  Lines ahead = {};               // to prefetch after next_c: at most (K - kMinDepth) / kStepsPerLine
+  Lines own = {};                 // to prefetch before `ahead`, within the same limit; only if kOwn
 };
 
 template <size_t kRows, size_t kVecs, ALayout kLayout, bool kOwn = false>
@@ -82,7 +82,7 @@ void Tile(const TileArgs& args) {
     b += b_stride;
   };
   size_t k = args.K;
-  // Only tiles of all rows prefetch: for the few at the edge, nine unrolled copies of the step would gain nothing.
+  // Only tiles with all rows prefetch: for the few at the edge, nine unrolled copies of the step would gain nothing.
   constexpr bool kPrefetches = kRows == kTileRows;
   if (kPrefetches && args.next_c != nullptr) {
     const float* next = args.next_c;
@@ -108,7 +108,7 @@ using TileFunction = void (*)(const TileArgs&);
 
 template <ALayout kLayout, size_t... i>
 HWY_INLINE TileFunction PickTile(size_t index, std::index_sequence<i...>) {
-  // static: an automatic table is written to the stack anew at every call.
+  // static: an automatic table would be written to the stack at every call.
   static constexpr TileFunction table[] = {&Tile<i / kTileVecs + 1, i % kTileVecs + 1, kLayout>...};
   return table[index];
 }

@@ -8,12 +8,12 @@ namespace quern::kernels {
 
 enum class DType : uint8_t { kF32, kBF16, kF16 };
 
-// 16-bit formats are stored as their bits.
+// 16-bit formats are stored as raw bits.
 using Half = uint16_t;
 
 constexpr size_t size_of(DType type) { return type == DType::kF32 ? 4 : 2; }
 
-// An array that is kept for backward, in any of the formats.
+// An array saved for backward, in any of the formats.
 struct SavedTensor {
   void* data = nullptr;
   DType type = DType::kF32;

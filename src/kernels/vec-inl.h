@@ -1,5 +1,5 @@
-// What vector kernels share, compiled once per target: vector types, 16 virtual lanes, exp.
-// Included by kernel .cc files after hwy/foreach_target.h; everything lives in quern::kernels::HWY_NAMESPACE.
+// Code shared by the vector kernels, compiled once per target: vector types, 16 virtual lanes, exp. Included by kernel
+// .cc files after hwy/foreach_target.h; everything is in quern::kernels::HWY_NAMESPACE.
 #if defined(QUERN_KERNELS_VEC_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_KERNELS_VEC_INL_H_
 #undef QUERN_KERNELS_VEC_INL_H_
@@ -30,17 +30,17 @@ constexpr DI di;
 constexpr size_t kN = HWY_MAX_BYTES / sizeof(float);  // floats in a vector: 4 (scalar, SSE4, NEON), 8 (AVX2), 16 (AVX3)
 constexpr bool kEmulated = HWY_TARGET == HWY_EMU128;  // plain C++: the reference tier, tuned to compile fast
 constexpr size_t kVirtualLanes = 16;
-constexpr size_t kParts = kVirtualLanes / kN;  // vectors that make up the 16 virtual lanes
+constexpr size_t kParts = kVirtualLanes / kN;  // vectors in the 16 virtual lanes
 static_assert(kN * kParts == kVirtualLanes && kParts <= 4);
 
-// Sixteen floats, whatever the real vector width: element i of a row belongs to virtual lane i % 16, and the lanes are
-// folded in one fixed tree, so a row reduction has the same bits on every target with fused multiply-add.
-// The members are named because g++ 12 keeps an array of vectors in memory. Parts past kParts are unused.
+// Sixteen floats, regardless of the actual vector width: element i of a row belongs to virtual lane i % 16, and the
+// lanes are folded in one fixed tree, so a row reduction is bit-identical on every target with fused multiply-add. The
+// members are named because g++ 12 puts an array of vectors in memory. Parts past kParts are unused.
 struct V16 {
   V p0, p1, p2, p3;
 };
 
-// f applied to each real vector of the arguments: Map([](V a, V b) HWY_ATTR { return hn::Add(a, b); }, x, y).
+// f applied to each actual vector of the arguments: Map([](V a, V b) HWY_ATTR { return hn::Add(a, b); }, x, y).
 template <class F, class... X>
 HWY_INLINE V16 Map(F f, const X&... x) {
   V16 r;
@@ -101,7 +101,7 @@ HWY_INLINE void StoreN16(const V16& x, float* HWY_RESTRICT p, size_t n) {
   std::memcpy(p, buffer, n * sizeof(float));
 }
 
-// Sixteen elements, or the n < 16 at the end of a row with lanes of `fill` behind them.
+// Sixteen elements, or the n < 16 at the end of a row, followed by lanes of `fill`.
 template <bool kEnd>
 HWY_INLINE V16 LoadStep(const float* HWY_RESTRICT p, size_t n, const V16& fill) {
   if constexpr (kEnd) return MergeN16(p, n, fill);
@@ -122,7 +122,7 @@ HWY_INLINE V16 Sub16(const V16& a, const V16& b) {
 HWY_INLINE V16 Mul16(const V16& a, const V16& b) {
   return Map([](V x, V y) HWY_ATTR { return hn::Mul(x, y); }, a, b);
 }
-// a * b + c, one rounding where the target has it.
+// a * b + c, with one rounding if the target supports it.
 HWY_INLINE V16 MulAdd16(const V16& a, const V16& b, const V16& c) {
   return Map([](V x, V y, V z) HWY_ATTR { return hn::MulAdd(x, y, z); }, a, b, c);
 }
@@ -158,8 +158,9 @@ HWY_INLINE float MaxLane16(const V16& x) {
   return Fold16(x, [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
 }
 
-// f(0), f(1), ... f(n - 1) with constants as arguments: indices known before g++ decides where an array of vectors
-// lives. A loop decides too late, and the accumulators end up in memory (half the speed, measured with g++ 12).
+// f(0), f(1), ... f(n - 1) with constants as arguments: the indices are known before g++ decides where to put an array
+// of vectors. With a loop it decides too late, and the accumulators end up in memory (half the speed, measured with g++
+// 12).
 template <class F, size_t... i>
 HWY_INLINE void UnrollOver([[maybe_unused]] F f, std::index_sequence<i...>) {
   (f(std::integral_constant<size_t, i>()), ...);
@@ -169,9 +170,9 @@ HWY_INLINE void Unroll(F f) {
   UnrollOver(f, std::make_index_sequence<n>());
 }
 
-// e^x for -87.3 <= x <= 88.72, within 2 ulp; nonsense outside, which need not be NaN for a NaN.
+// e^x for -87.3 <= x <= 88.72, within 2 ulp; undefined outside, and not necessarily NaN for a NaN.
 // x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P of degree 4 fitted at Chebyshev nodes (relative error
-// 1e-8). Adding 1.5 * 2^23 rounds to an integer whose bits stay in the low mantissa, which becomes the exponent.
+// 1e-8). Adding 1.5 * 2^23 rounds to an integer whose bits are in the low mantissa, which becomes the exponent.
 HWY_INLINE V ExpNormal(V x) {
   const V magic = hn::Set(d, 12582912.0f);
   const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), magic);
@@ -187,10 +188,10 @@ HWY_INLINE V ExpNormal(V x) {
   const VI exponent = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   return hn::BitCast(d, hn::Add(hn::BitCast(di, p), exponent));
 }
-// The same, 0 below -87.3. A NaN goes through all the steps; the bits that its exponent adds are zeros, unless a caller
-// made a NaN with a payload of its own.
+// The same, but 0 below -87.3. A NaN passes through all steps; the bits that its exponent adds are zeros, unless a
+// caller made a NaN with a custom payload.
 HWY_INLINE V ExpBounded(V x) { return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3f)), ExpNormal(x)); }
-// The same, clamped to e^88.72 above, and any NaN stays NaN.
+// The same, clamped to e^88.72 above; any NaN remains NaN.
 HWY_INLINE V Exp(V x) { return hn::IfThenElse(hn::Eq(x, x), ExpBounded(hn::Min(hn::Set(d, 88.72f), x)), x); }
 HWY_INLINE V16 Exp16(const V16& x) {
   return Map([](V v) HWY_ATTR { return Exp(v); }, x);
