@@ -1,8 +1,8 @@
 // clang-format off
 // Causal self-attention of one sequence, by blocks: no T x T matrix is materialized, forward or backward.
 //
-// The numerical contract (promise I6), for query i, keys j <= i and c = 1 / sqrt(head_dim) rounded to float. A chain is a
-// series of fused multiply-adds from 0 in the order of its index; lanes are the 16 virtual lanes of a row reduction.
+// The numerical contract (promise I6), for query i, keys j <= i and c = 1 / sqrt(head_dim) rounded to float. A chain is
+// a series of fused multiply-adds from 0 in the order of its index; lanes are the 16 virtual lanes of a row reduction.
 //   s_ij  = chain over k of q_ik k_jk               p_ij = exp(c * (s_ij - m_i)),  m_i = max over j of s_ij
 //   out_i = (chain over j of p_ij v_j) / sum_i      sum_i = lanes over j of p_ij
 //                                                   logsumexp_i = c * m_i + log(sum_i)
