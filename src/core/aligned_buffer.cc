@@ -13,7 +13,7 @@
 namespace quern {
 namespace {
 
-// No object may be larger: differences of pointers into it have to fit.
+// No object may be larger: pointer differences within it must fit in ptrdiff_t.
 constexpr size_t kMaxBytes = static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max());
 
 size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -27,9 +27,8 @@ size_t page_size() {
   throw Error("[memory] cannot allocate {} bytes ({:.1f} MiB)", bytes, static_cast<double>(bytes) / (1 << 20));
 }
 
-// Whole pages, zero, of which the last huge page may be partial: the kernel then uses small pages there, and no memory
-// is lost to rounding. The kernel aligns to 4 KiB only, so a huge page more is mapped and what sticks out is given
-// back.
+// Zeroed pages. The last huge page may be partial: the kernel then uses small pages there, and no memory is lost to
+// rounding. The kernel only aligns to 4 KiB, so this maps an extra huge page and unmaps the excess.
 void* map_huge(size_t bytes) {
   if (bytes > kMaxBytes - 2 * kHugePage) throw_out_of_memory(bytes);
   const size_t length = round_up(bytes, page_size());
@@ -42,7 +41,7 @@ void* map_huge(size_t bytes) {
   const size_t after = mapped - before - length;
   if (before > 0) ::munmap(begin, before);
   if (after > 0) ::munmap(begin + before + length, after);
-  ::madvise(begin + before, length, MADV_HUGEPAGE);  // a wish: kernels without huge pages refuse it, and that is fine
+  ::madvise(begin + before, length, MADV_HUGEPAGE);  // a hint: kernels without huge pages reject it, which is harmless
   return begin + before;
 }
 

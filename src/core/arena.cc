@@ -20,7 +20,7 @@ void Arena::allocate(Fill fill) {
 }
 
 std::byte* Arena::advance(size_t bytes) {
-  // Rounded up, so that the next one is aligned too. checked_bytes leaves room in size_t for both additions.
+  // Rounded up so that the next one is aligned too. checked_bytes leaves room in size_t for both additions.
   const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
   const size_t begin = used_;
   if (!planning_ && rounded > planned_ - begin) {

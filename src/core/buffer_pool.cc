@@ -65,7 +65,7 @@ bool BufferPool::take_idle(size_t floats, AlignedBuffer<float>& buffer) {
 void BufferPool::count_new(size_t floats, size_t bytes) {
   const std::lock_guard lock(mutex_);
   SizeClass& size_class = classes_[floats];
-  // reserve() to exactly one more would copy the list at every miss.
+  // Reserving exactly one more would copy the list at every miss.
   if (size_class.buffers == size_class.idle.capacity()) size_class.idle.reserve(2 * size_class.buffers + 4);
   ++size_class.buffers;
   ++statistics_.rents;
@@ -87,7 +87,7 @@ void BufferPool::give_back(AlignedBuffer<float> buffer) noexcept {
 }
 
 size_t BufferPool::trim() {
-  std::vector<AlignedBuffer<float>> freed;  // goes after the lock: unmapping is a system call
+  std::vector<AlignedBuffer<float>> freed;  // destroyed after the lock is released: unmapping is a system call
   const std::lock_guard lock(mutex_);
   size_t count = 0;
   for (const auto& [floats, size_class] : classes_) count += size_class.idle.size();

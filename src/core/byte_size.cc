@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kUnits = "KMGT";
 
-// What a unit multiplies by; 0 when it is none. "", "K", "KB", "KiB", and small letters.
+// The multiplier of a unit; 0 if it is not valid. "", "K", "KB", "KiB", and lowercase.
 uint64_t factor_of(std::string_view unit) {
   if (unit.empty() || unit == "B") return 1;
   const char first = unit.front() >= 'a' ? static_cast<char>(unit.front() - 'a' + 'A') : unit.front();

@@ -22,7 +22,7 @@ std::string first_line(const fs::path& path) {
   return line;
 }
 
-// "model name\t: X" is x86; "Model" and "Hardware" are what ARM kernels write, if anything.
+// "model name\t: X" is x86; ARM kernels write "Model" or "Hardware", if anything.
 std::string model_name(const fs::path& cpuinfo) {
   std::ifstream file(cpuinfo);
   for (std::string line; std::getline(file, line);) {
@@ -47,7 +47,7 @@ size_t parse_size(std::string_view text) {
   return unit.empty() ? value : 0;
 }
 
-// The size of the data (or unified) cache of `level`, as sysfs describes it for the first core.
+// The size of the data (or unified) cache of `level`, according to sysfs, for the first core.
 size_t cache_size(const fs::path& caches, std::string_view level) {
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(caches, missing)) {
@@ -62,14 +62,14 @@ size_t ask_system(int name) {
   return answer > 0 ? static_cast<size_t>(answer) : 0;
 }
 
-// The word in brackets of "always [madvise] never".
+// The bracketed word in "always [madvise] never".
 std::string chosen_word(const std::string& line) {
   const size_t open = line.find('[');
   const size_t close = line.find(']');
   return open < close && close != std::string::npos ? line.substr(open + 1, close - open - 1) : std::string();
 }
 
-// Machines with more processors than a cpu_set_t has bits answer EINVAL until the set is large enough.
+// Machines with more processors than a cpu_set_t has bits return EINVAL until the set is large enough.
 size_t usable_cores() {
   for (size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<cpu_set_t> mask(sets);
@@ -92,7 +92,7 @@ CpuInfo cpu_info(const fs::path& root) {
   info.l1d_bytes = cache_size(caches, "1");
   info.l2_bytes = cache_size(caches, "2");
   info.l3_bytes = cache_size(caches, "3");
-  if (info.l1d_bytes == 0 && root == "/") {  // sandboxes without sysfs: the C library asks the processor itself
+  if (info.l1d_bytes == 0 && root == "/") {  // sandboxes without sysfs: the C library queries the processor itself
     info.l1d_bytes = ask_system(_SC_LEVEL1_DCACHE_SIZE);
     info.l2_bytes = ask_system(_SC_LEVEL2_CACHE_SIZE);
     info.l3_bytes = ask_system(_SC_LEVEL3_CACHE_SIZE);

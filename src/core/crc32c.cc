@@ -26,7 +26,7 @@ constexpr std::array<uint32_t, 256> kTable = make_table();
 
 #if defined(__x86_64__)
 
-// What n zero bytes do to a CRC is linear in its bits: a matrix of 32 columns.
+// The effect of n zero bytes on a CRC is linear in its bits: a matrix of 32 columns.
 using Matrix = std::array<uint32_t, 32>;
 
 constexpr uint32_t times(const Matrix& matrix, uint32_t vector) {
@@ -41,13 +41,13 @@ constexpr Matrix square(const Matrix& matrix) {
   return result;
 }
 
-// The same as four tables, one for each byte of the CRC: four loads instead of 32 steps.
+// The same as four tables, one per byte of the CRC: four loads instead of 32 steps.
 struct Shift {
   std::array<std::array<uint32_t, 256>, 4> tables{};
 
-  // Over 2^log_bytes zero bytes.
+  // Shifts over 2^log_bytes zero bytes.
   explicit constexpr Shift(int log_bytes) {
-    Matrix matrix{};  // of one zero bit
+    Matrix matrix{};  // for one zero bit
     matrix[0] = kPolynomial;
     for (size_t bit = 1; bit < 32; ++bit) matrix[bit] = uint32_t{1} << (bit - 1);
     for (int i = 0; i < log_bytes + 3; ++i) matrix = square(matrix);
@@ -61,9 +61,9 @@ struct Shift {
   }
 };
 
-// The instruction takes eight bytes, has a latency of three cycles and can start in every one: three streams side by
-// side keep it busy. They are joined by shifting the first over the length of the second. Long runs make joining
-// (some 20 cycles) free, short ones serve blocks of a few hundred bytes.
+// The instruction processes eight bytes, with a latency of three cycles and a throughput of one per cycle: three
+// interleaved streams keep it busy. They are combined by shifting the first over the length of the second. Long runs
+// make combining (about 20 cycles) negligible; short runs handle blocks of a few hundred bytes.
 constexpr int kLogLong = 12;
 constexpr int kLogShort = 8;
 constexpr Shift kOverLong(kLogLong);
@@ -75,7 +75,7 @@ __attribute__((target("sse4.2"))) inline uint64_t step(uint64_t crc, const char*
   return _mm_crc32_u64(crc, word);
 }
 
-// As many runs of 3 << log_bytes as there are; `bytes` becomes what is left.
+// Processes as many runs of 3 << log_bytes as possible; `bytes` becomes the remainder.
 __attribute__((target("sse4.2"))) inline uint32_t runs(uint32_t crc, std::string_view& bytes, int log_bytes,
                                                        const Shift& over) noexcept {
   const size_t length = size_t{1} << log_bytes;

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Also says how to go on after the failure that people really meet.
+// Adds advice for the most common failure.
 std::string reason(int code) {
   std::string text = std::generic_category().message(code);
   if (code == ENOSPC || code == EDQUOT || code == EFBIG) text += "; free some space or write elsewhere";
@@ -34,8 +34,8 @@ std::string reason(int code) {
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 
-// Returns `path`, if a file may be renamed to it. Root could replace a device, and a pipe would be gone for those who
-// read it. A symbolic link is replaced itself, but one to such a thing (/dev/stdout) was not meant as a file.
+// Returns `path` if a file may be renamed to it. Root could replace a device, and readers of a pipe would lose it. A
+// symbolic link is itself replaced, but a link to a device or pipe (/dev/stdout) is not meant as a file.
 fs::path replaceable(fs::path path) {
   std::error_code ignored;
   fs::file_status status = fs::symlink_status(path, ignored);
@@ -46,8 +46,9 @@ fs::path replaceable(fs::path path) {
               fs::is_directory(status) ? "a directory" : "a device, pipe or socket");
 }
 
-// A directory cannot be renamed over one that has files. Exchanging the two names is one step for everyone who looks;
-// the old one then has the temporary name. File systems that cannot exchange get two steps, with the old one aside.
+// A directory cannot be renamed over one that contains files. Exchanging the two names is atomic for all observers; the
+// old directory then has the temporary name. File systems that cannot exchange need two steps, with the old directory
+// renamed in between.
 void put_in_place(const fs::path& temporary, const fs::path& path) {
   if (rename(temporary.c_str(), path.c_str()) == 0) return;
   if (errno != ENOTEMPTY && errno != EEXIST) fail(path, "rename to this name", errno);
@@ -62,7 +63,7 @@ void put_in_place(const fs::path& temporary, const fs::path& path) {
   static_cast<void>(rename(aside.c_str(), temporary.c_str()));
 }
 
-// Creates it anew as often as remove_leftovers() took it, between its creation and its lock, for a leftover.
+// Retries as long as remove_leftovers() removes the file as a leftover between its creation and its lock.
 int create_locked(const fs::path& path, const fs::path& shown) {
   while (true) {
     const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -113,7 +114,7 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 }
 
 void FileWriter::sync() {
-  // Space may be given out only now, so a full disk can show here too.
+  // Space may be allocated only now, so a full disk can show up here too.
   if (fsync(descriptor_) != 0) {
     throw Error("[files] {}: cannot have {} bytes kept by the disk: {}", shown_.native(), written_, reason(errno));
   }
@@ -131,7 +132,7 @@ AtomicFile::~AtomicFile() {
   if (!committed_) unlink(writer_.path().c_str());
 }
 
-// Closing gives up the lock, so that comes last: a file that is complete but not yet renamed looks like a leftover.
+// Closing releases the lock, so it comes last: a file that is complete but not yet renamed looks like a leftover.
 void AtomicFile::commit() {
   writer_.sync();
   if (rename(writer_.path().c_str(), path_.c_str()) != 0) fail(path_, "rename to this name", errno);
@@ -147,7 +148,7 @@ AtomicDirectory::AtomicDirectory(fs::path path)
 
 AtomicDirectory::~AtomicDirectory() {
   std::error_code ignored;
-  fs::remove_all(temporary_, ignored);  // what was not committed, or what it replaced
+  fs::remove_all(temporary_, ignored);  // uncommitted files, or the replaced directory
   ::close(descriptor_);
 }
 
@@ -157,7 +158,7 @@ void AtomicDirectory::commit() {
   sync_folder(folder_of(path_));
 }
 
-// Some network file systems cannot sync a directory and say EINVAL; there is nothing more to do for them.
+// Some network file systems cannot sync a directory and return EINVAL; nothing more can be done for them.
 void sync_folder(const fs::path& folder) {
   const int descriptor = open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) fail(folder, "open", errno);
@@ -169,7 +170,7 @@ void sync_folder(const fs::path& folder) {
 void create_folders(const fs::path& folder) {
   std::error_code ignored;
   if (folder.empty() || fs::is_directory(folder, ignored)) return;
-  const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // without a slash at the end
+  const fs::path path = folder.has_filename() ? folder : folder.parent_path();  // without a trailing slash
   create_folders(path.parent_path());
   const int code = mkdir(path.c_str(), 0777) == 0 ? 0 : errno;
   if (code == 0) return sync_folder(folder_of(path));
@@ -184,7 +185,7 @@ void write_file(const fs::path& path, std::string_view text) {
 }
 
 std::string read_file(const fs::path& path, size_t limit) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not make us wait
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe must not block
   if (descriptor < 0) fail(path, "open", errno);
   const auto closer = [](const int* d) { ::close(*d); };
   const std::unique_ptr<const int, decltype(closer)> owner(&descriptor, closer);

@@ -1,4 +1,4 @@
-// remove_leftovers() of files.h.
+// Implements remove_leftovers() of files.h.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -17,15 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file or directory that was written by this user: no link that leads elsewhere, no pipe that would make us wait.
+// A file or directory written by this user: no link to elsewhere, no pipe that would block.
 bool is_ours(int descriptor) {
   struct stat status = {};
   if (fstat(descriptor, &status) != 0 || status.st_uid != geteuid()) return false;
   return S_ISREG(status.st_mode) || S_ISDIR(status.st_mode);
 }
 
-// The lock is held while the name is removed, so that a writer who has just created it, and is about to take the lock,
-// finds out (lock_new_file).
+// The lock is held while the name is removed, so that a writer that has just created it, and is about to take the lock,
+// detects the removal (lock_new_file).
 void remove_if_unused(const fs::path& leftover) {
   const int descriptor = open(leftover.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return;

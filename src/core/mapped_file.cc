@@ -17,7 +17,7 @@ MappedFile::MappedFile(std::filesystem::path path, EmptyFile empty) : path_(std:
   const Descriptor file(path_);
   const struct stat status = regular_file_status(file, path_);
   const auto size = static_cast<size_t>(status.st_size);
-  if (size == 0) {  // mmap refuses a length of zero
+  if (size == 0) {  // mmap rejects a length of zero
     if (empty == EmptyFile::kRefused) throw Error("[files] {}: the file is empty", path_.string());
     return;
   }
@@ -72,7 +72,7 @@ void MappedFile::release(std::span<const std::byte> bytes) noexcept {
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto first = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
   const uintptr_t end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);  // if not, nothing is lost
+  if (first < end) madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);  // on failure, nothing is lost
 }
 
 void MappedFile::expect_sequential() const noexcept {

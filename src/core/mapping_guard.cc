@@ -13,9 +13,9 @@
 
 namespace quern {
 
-// Read by the handler at any moment, so entries are lock-free, never freed, and used again. An entry is that of no
-// address while `end` is 0. The number of changes is odd during one, so that the handler never takes the begin of one
-// mapping and the end of another for a pair.
+// The handler may read entries at any moment, so they are lock-free, never freed, and reused. An entry covers no
+// address while `end` is 0. The change count is odd during a change, so that the handler never combines the begin of
+// one mapping with the end of another.
 struct MappingGuard::Entry {
   void set(uintptr_t new_begin, uintptr_t new_end) noexcept {
     changes.fetch_add(1);
@@ -28,40 +28,40 @@ struct MappingGuard::Entry {
   std::atomic<uint64_t> changes{0};
   std::atomic<uintptr_t> begin{0}, end{0};
   std::atomic<bool> lost{false};
-  Entry* next = nullptr;  // set before it can be found
+  Entry* next = nullptr;  // set before the entry becomes reachable
 };
 
-// What the handler needs. Signal handlers may use lock-free atomics and system calls only.
+// State of the handler. Signal handlers may only use lock-free atomics and system calls.
 struct BusErrors {
   static inline std::atomic<MappingGuard::Entry*> entries{nullptr};
   static inline struct sigaction first_found = {}, default_action = {}, ignoring = {};
-  static inline std::atomic<const struct sigaction*> previous{&default_action};  // one of these
+  static inline std::atomic<const struct sigaction*> previous{&default_action};  // points to one of these
 
   static bool rescue(uintptr_t address) noexcept {
     for (MappingGuard::Entry* e = entries.load(); e != nullptr; e = e->next) {
       const uint64_t changes = e->changes.load();
       const uintptr_t end = e->end.load(), begin = e->begin.load();
       if (address < begin || address >= end) continue;
-      // One that is changing is not that of the address, whose guard lives while its mapping is used.
+      // An entry that is changing cannot cover the address, whose guard exists while its mapping is used.
       if (changes % 2 != 0 || e->changes.load() != changes) continue;
-      e->lost.store(true);  // before the zeros are there, so that nobody sees them and not this
+      e->lost.store(true);  // before the zeros appear, so that no thread sees them without the flag
       return mmap(reinterpret_cast<void*>(begin), end - begin, PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
     }
     return false;
   }
 
-  // The handler is compared first: with SIG_DFL and SIG_IGN the flags mean nothing.
+  // The handler is compared first: with SIG_DFL and SIG_IGN the flags are meaningless.
   static void pass_on(int number, siginfo_t* info, void* context) noexcept {
     const struct sigaction& before = *previous.load();
-    const bool is_sent = info->si_code <= 0;  // by kill(); what the kernel raises cannot be ignored
+    const bool is_sent = info->si_code <= 0;  // by kill(); signals raised by the kernel cannot be ignored
     if (before.sa_handler == SIG_IGN && is_sent) return;
     if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
       if ((before.sa_flags & SA_SIGINFO) != 0) return before.sa_sigaction(number, info, context);
       return before.sa_handler(number);
     }
     signal(number, SIG_DFL);
-    raise(number);  // blocked until we return
+    raise(number);  // blocked until this handler returns
   }
 
   static void handle(int number, siginfo_t* info, void* context) noexcept {
@@ -77,8 +77,8 @@ struct BusErrors {
     return replace(&first_found);
   }
 
-  // Where somebody has set the signal back since. A handler of somebody else stays: it may call ours, which must not
-  // call it again. Any number of threads at once: they all do the same.
+  // Reinstalls the handler if the signal was reset in the meantime. A handler installed by other code stays: it may
+  // call this one, which must not call it back. Thread-safe: all threads do the same.
   static int install_again() noexcept {
     struct sigaction found = {};
     if (sigaction(SIGBUS, nullptr, &found) != 0) return errno;
@@ -91,7 +91,7 @@ struct BusErrors {
     action.sa_sigaction = handle;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
-    previous = found;  // known before it can be needed
+    previous = found;  // set before it can be needed
     return sigaction(SIGBUS, &action, nullptr) == 0 ? 0 : errno;
   }
 };

@@ -11,7 +11,7 @@
 namespace quern {
 namespace {
 
-// Of a line such as "VmHWM:      1234 kB".
+// Parses a line such as "VmHWM:      1234 kB".
 uint64_t bytes_of_line(std::string_view status, std::string_view name) {
   size_t at = status.find(name);
   if (at == std::string_view::npos) return 0;
@@ -24,11 +24,11 @@ uint64_t bytes_of_line(std::string_view status, std::string_view name) {
 
 }  // namespace
 
-// One read: the system makes up the file for each, and both numbers are of one moment.
+// A single read: the system generates the file on each read, so both numbers are from the same moment.
 ProcessMemory process_memory() {
   const int file = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
   if (file < 0) return {};
-  std::array<char, 8192> text;  // 1,400 bytes, and 11 for each group that the user is in
+  std::array<char, 8192> text;  // 1,400 bytes, plus 11 for each group of the user
   const ssize_t length = ::read(file, text.data(), text.size());
   ::close(file);
   const std::string_view status(text.data(), length > 0 ? static_cast<size_t>(length) : 0);

@@ -7,7 +7,7 @@
 namespace quern {
 namespace {
 
-// Regions are made before main() too, so this must not wait to be initialised itself.
+// Regions are also constructed before main(), so this must not require dynamic initialization.
 struct Registry {
   std::atomic<size_t> count{0};
   std::atomic<const char*> names[kMaxRegions] = {};

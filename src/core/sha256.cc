@@ -31,8 +31,8 @@ uint32_t load_big_endian(const std::byte* bytes) noexcept {
   return std::endian::native == std::endian::big ? word : __builtin_bswap32(word);
 }
 
-// The roles of the eight variables rotate by one each round. Eight rounds with the arguments rotated instead need no
-// moves between registers.
+// The roles of the eight variables rotate by one each round. Rotating the arguments over eight rounds avoids moves
+// between registers.
 inline void round(uint32_t a, uint32_t b, uint32_t c, uint32_t& d, uint32_t e, uint32_t f, uint32_t g, uint32_t& h,
                   uint32_t word) noexcept {
   const uint32_t choose = g ^ (e & (f ^ g));
@@ -68,7 +68,7 @@ void compress_portable(State& state, const std::byte* block, size_t blocks) noex
 }
 
 #if defined(__x86_64__)
-// The instructions do two rounds at once on (a b e f) and (c d g h), the order in which they want the state.
+// The instructions do two rounds at a time on (a b e f) and (c d g h), the order in which they expect the state.
 __attribute__((target("sha,sse4.1"))) void compress_sha(State& state, const std::byte* block, size_t blocks) noexcept {
   const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
   __m128i dcba = _mm_loadu_si128(reinterpret_cast<const __m128i*>(&state[0]));
@@ -87,7 +87,7 @@ __attribute__((target("sha,sse4.1"))) void compress_sha(State& state, const std:
 #pragma GCC unroll 16
     for (size_t i = 0; i < 16; ++i) {
       __m128i& words = w[i % 4];
-      if (i >= 4) {  // these four words from the sixteen before them; `words` still holds the oldest four
+      if (i >= 4) {  // computed from the previous sixteen words; `words` still holds the oldest four
         const __m128i recent = w[(i + 3) % 4];
         const __m128i minus7 = _mm_alignr_epi8(recent, w[(i + 2) % 4], 4);
         words = _mm_add_epi32(_mm_sha256msg1_epu32(words, w[(i + 1) % 4]), minus7);
@@ -143,7 +143,7 @@ void Sha256::update(std::span<const std::byte> piece) noexcept {
   std::copy(rest.begin(), rest.end(), pending_.begin());
 }
 
-// The message ends with a 1 bit, zeros, and its length in bits as 64 bits that end a block.
+// The message is padded with a 1 bit, zeros, and its length in bits as a 64-bit number that ends a block.
 Sha256Digest Sha256::finish() noexcept {
   const uint64_t bits = length_ * 8;
   std::array<std::byte, 2 * kBlock> tail = {std::byte{0x80}};

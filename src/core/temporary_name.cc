@@ -20,7 +20,7 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Takes "-123" from the end of `text`; false when it ends otherwise.
+// Removes "-123" from the end of `text`; returns false if there is no such suffix.
 bool take_number(std::string_view& text) {
   const size_t dash = text.rfind('-');
   if (dash == std::string_view::npos || !is_number(text.substr(dash + 1))) return false;
@@ -28,7 +28,7 @@ bool take_number(std::string_view& text) {
   return true;
 }
 
-// NAME; empty when `name` is not a temporary one.
+// NAME; empty if `name` is not a temporary name.
 std::string_view target_of(std::string_view name) {
   if (!name.starts_with(kTemporaryPrefix) || name.size() < kCheckLength) return {};
   std::string_view rest = name.substr(0, name.size() - kCheckLength);
@@ -41,7 +41,7 @@ std::string_view target_of(std::string_view name) {
 
 std::filesystem::path temporary_beside(const std::filesystem::path& path) {
   static std::atomic<unsigned> count{0};
-  const unsigned number = count.fetch_add(1, std::memory_order_relaxed);  // only has to differ
+  const unsigned number = count.fetch_add(1, std::memory_order_relaxed);  // only has to be unique
   const std::string name =
       fmt::format("{}{}-{}-{}", kTemporaryPrefix, path.filename().native(), static_cast<long>(getpid()), number);
   return path.parent_path() / (name + check_of(name));

@@ -9,7 +9,7 @@
 namespace quern {
 namespace {
 
-// Levenshtein's distance by rows: distances[j] is that of the first i letters of a to the first j of b.
+// Levenshtein distance by rows: distances[j] is the distance between the first i letters of a and the first j of b.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> distances(b.size() + 1);
   std::iota(distances.begin(), distances.end(), size_t{0});
@@ -25,8 +25,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return distances.back();
 }
 
-// Bytes of the UTF-8 sequence that starts at text[0], 0 when it is not one. Overlong forms, surrogates and values above
-// U+10FFFF are not UTF-8: they show in the first two bytes.
+// Length of the UTF-8 sequence that starts at text[0], 0 if it is not valid. Overlong forms, surrogates and values
+// above U+10FFFF are not UTF-8: the first two bytes reveal them.
 size_t sequence_length(std::string_view text) noexcept {
   const auto byte = [text](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
@@ -42,9 +42,9 @@ size_t sequence_length(std::string_view text) noexcept {
   return wrong ? 0 : length;
 }
 
-// Whether the character, a UTF-8 sequence, does something else to a terminal than to appear on it: C0 and C1 controls,
-// DEL, line and paragraph separators (U+2028, U+2029), and marks, embeddings, overrides and isolates of direction
-// (U+061C, U+200E, U+200F, U+202A ... U+202E, U+2066 ... U+2069), with which a name can be made to look like another.
+// Whether the character, a UTF-8 sequence, affects a terminal other than by being displayed: C0 and C1 controls, DEL,
+// line and paragraph separators (U+2028, U+2029), and directional marks, embeddings, overrides and isolates (U+061C,
+// U+200E, U+200F, U+202A ... U+202E, U+2066 ... U+2069), which can make a name look like another.
 bool is_control(std::string_view character) noexcept {
   const auto byte = [character](size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) return byte(0) < ' ' || byte(0) == 0x7F;
@@ -94,7 +94,7 @@ std::string in_quotes(std::string_view text, size_t limit) {
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
   std::string_view best;
   size_t min = word.size() / 2 + 1;
-  if (word.size() > 100) return best;  // the cost is a product of lengths, and no name of ours is that long
+  if (word.size() > 100) return best;  // the cost is the product of the lengths, and no valid name is that long
   for (const std::string_view candidate : candidates) {
     const size_t distance = edit_distance(word, candidate);
     if (distance < min && 2 * distance < candidate.size()) {

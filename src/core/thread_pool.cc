@@ -14,7 +14,7 @@ ThreadPool::ThreadPool(size_t threads, Work work) : work_(std::move(work)), team
       helper.thread = std::thread([this, &helper, i] { help(helper, i); });
     }
   } catch (const std::exception& error) {
-    const size_t given = helpers_.size();  // the caller's own, and all helpers but the last
+    const size_t given = helpers_.size();  // the caller's thread, and all helpers except the last
     end();
     throw Error("[threads] expected {}, found that the system gives {}: {}", threads, given, error.what());
   }
@@ -31,7 +31,7 @@ void ThreadPool::end() noexcept {
   }
 }
 
-// The caller cannot post again before every helper is back, so none is missed.
+// The caller cannot post again before every helper has finished, so no post is missed.
 void ThreadPool::help(Helper& helper, size_t index) {
   for (uint32_t seen = 0;; ++seen) {
     helper.posted.await_change(seen);
@@ -49,7 +49,7 @@ void ThreadPool::run(size_t members) {
   await_helpers(members - 1);
   if (!failed_.load(std::memory_order_relaxed)) return;  // made visible by finished_
   failed_.store(false, std::memory_order_relaxed);
-  teams_[members] = std::make_unique<Team>(members);  // the old one stays stopped
+  teams_[members] = std::make_unique<Team>(members);  // the old team remains stopped
   std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
@@ -58,7 +58,7 @@ void ThreadPool::take_part(size_t index) noexcept {
   try {
     work_({.team = &team, .index = index, .size = members_});
     return;
-  } catch (const Stopped&) {  // another member failed, and has said so
+  } catch (const Stopped&) {  // another member failed and has recorded it
     return;
   } catch (...) {
     if (!failed_.exchange(true, std::memory_order_relaxed)) failure_ = std::current_exception();
