@@ -53,7 +53,7 @@ class Update {
   V scale_, beta1_, rest1_, beta2_, rest2_, correction1_, correction2_, epsilon_, decay_, rate_;
 };
 
-// Prefetched this many floats (2 KB) ahead of the elements at work.
+// Prefetch distance in floats (2 KB).
 constexpr size_t kAhead = 512;
 
 struct Arrays {
@@ -64,7 +64,7 @@ struct Arrays {
   Half* HWY_RESTRICT copy;
 };
 
-// The update of kN elements from i on. kCopy = kF32 writes no copy.
+// Updates kN elements from i on. kCopy = kF32 writes no copy.
 template <DType kCopy>
 HWY_INLINE void Step(const Update& update, const Arrays& a, size_t i) {
   const Element x =

@@ -31,19 +31,19 @@ HWY_INLINE float Dot(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b, s
   return Sum16(sum);
 }
 
-// What turns a row of scores into probabilities, and of dP into dS.
+// Constants that turn a row of scores into probabilities, and dP into dS.
 struct RowConstants {
   float scale, logsumexp, delta;
   const float* multipliers;  // of dropout, or null
 };
 
-// min(x, 0), but NaN for NaN, which Min does not promise. A probability is at most 1, however logsumexp was rounded.
+// min(x, 0), but NaN for NaN, which Min does not guarantee. A probability is at most 1, however logsumexp was rounded.
 HWY_INLINE V16 AtMostZero(const V16& x) {
   return Map([](V v) HWY_ATTR { return hn::IfThenZeroElse(hn::Gt(v, hn::Zero(d)), v); }, x);
 }
 
-// From scores s and dP to dropped P (in s) and dS (in dp), for the n keys that the row sees; then zeros for at
-// least 16.
+// From scores s and dP to P after dropout (in s) and dS (in dp), for the n keys visible to the row, followed by at
+// least 16 zeros.
 template <bool kDropout>
 HWY_INLINE void RowGradient(float* HWY_RESTRICT s, float* HWY_RESTRICT dp, size_t n, const RowConstants& row) {
   const V16 scale = Set16(row.scale), shift = Set16(-row.logsumexp), centre = Set16(-(row.scale * row.delta));
@@ -79,7 +79,7 @@ void GradientRows(const AttentionShape& shape, const Head& head, const BackwardS
   }
 }
 
-// Adds one block's part to the gradients; k is the rows of its keys.
+// Adds one block's contribution to the gradients; k is the rows of its keys.
 void BackwardBlock(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, ConstRows k,
                    const Block& block, Ahead& ahead) {
   const size_t D = shape.head_dim, width = scratch.width;

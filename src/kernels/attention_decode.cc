@@ -16,7 +16,8 @@ HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 namespace {
 
-// One row has no other rows whose chains hide its latency, so its tile is as wide as fills two units for 4 cycles.
+// A single row has no other rows whose chains hide its latency, so its tile is wide enough to fill two units for 4
+// cycles.
 constexpr size_t kRowVecs = 8;
 
 template <size_t... i>
@@ -25,7 +26,7 @@ HWY_INLINE TileFunction PickRowTile(size_t vecs, std::index_sequence<i...>) {
   return table[vecs - 1];
 }
 
-// c (N) = a (K) b (K, N), with b readable and c writable up to a whole vector.
+// c (N) = a (K) b (K, N), with b readable and c writable up to a full vector.
 HWY_INLINE void MultiplyRow(size_t K, size_t N, const float* a, ConstRows b, float* c) {
   for (size_t vecs = (N + kN - 1) / kN; vecs > 0;) {
     const size_t part = std::min(vecs, kRowVecs);

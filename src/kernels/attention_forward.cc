@@ -27,8 +27,8 @@ void DropRow(const AttentionShape& shape, const Head& head, float* p, size_t que
   for (size_t j = 0; j <= query; j += kDropoutGroup) DropInPlace(*head.mask, group++, p + j);
 }
 
-// Scores to probabilities times their sum, which goes to scratch.sum. Three loops: within one, no row waits for
-// another, and the processor overlaps them; a single loop would wait for each row's maximum, then its exponentials,
+// Turns scores into unnormalized probabilities, with their sum in scratch.sum. Three loops: within each, no row waits
+// for another, and the processor overlaps them. A single loop would wait for each row's maximum, then its exponentials,
 // then its log.
 void SoftmaxRows(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch, size_t query,
                  size_t queries) {

@@ -11,8 +11,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 
-// Sixty-four columns stay in registers while all rows go by; each addition waits for the one before it (4 cycles), and
-// 64 columns are 4 to 16 independent chains.
+// 64 columns stay in registers across all rows; each addition waits for the previous one (4 cycles), and 64 columns are
+// 4 to 16 independent chains.
 void ColumnSums(const float* HWY_RESTRICT x, size_t rows, size_t C, float* HWY_RESTRICT sums) {
   size_t j = 0;
   for (; j + 4 * kVirtualLanes <= C; j += 4 * kVirtualLanes) {

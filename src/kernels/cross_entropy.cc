@@ -16,8 +16,8 @@ namespace {
 
 constexpr float kNothing = -std::numeric_limits<float>::infinity();
 
-// f(x, first element, count) for each 16 elements of the row; lanes past V hold -infinity, which no maximum and no sum
-// of exponentials sees.
+// f(x, first element, count) for each 16 elements of the row; lanes past V hold -infinity, which affects neither a
+// maximum nor a sum of exponentials.
 template <class F>
 HWY_INLINE void ForEach16(const float* row, size_t V, F f) {
   size_t j = 0;
@@ -39,7 +39,7 @@ float RowMax(const float* row, size_t V) {
   return MaxLane16(max);
 }
 
-// The sum of e^(row[j] - shift), which `out` receives too where it is not null.
+// The sum of e^(row[j] - shift); the terms are also written to `out` if it is not null.
 float RowExp(const float* row, size_t V, float shift, float* out) {
   const V16 shift16 = Set16(shift);
   V16 sum = Set16(0.0f);
@@ -58,8 +58,8 @@ void RowScale(float* row, size_t V, float factor) {
 
 }  // namespace
 
-// Three passes over a row that the second and third find in cache. log in double, rounded once: float variants of log
-// differ between C libraries.
+// Three passes over a row; the second and third find it in the cache. The log is computed in double and rounded once:
+// float versions of log differ between C libraries.
 void CrossEntropyRows(float* logits, size_t stride, const int32_t* targets, size_t rows, size_t V, float scale,
                       float* losses, bool gradient) {
   for (size_t r = 0; r < rows; ++r) {

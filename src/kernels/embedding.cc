@@ -16,7 +16,7 @@ HWY_INLINE void AddRows(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b
   for (; i < C; ++i) out[i] = a[i] + b[i];
 }
 
-// Both sums take dout from one read.
+// Both sums use a single read of dout.
 HWY_INLINE void AddToRows(const float* HWY_RESTRICT dout, float* HWY_RESTRICT a, float* HWY_RESTRICT b, size_t C) {
   size_t i = 0;
   for (; i + kN <= C; i += kN) {

@@ -12,15 +12,15 @@ HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 namespace {
 
-// One load of the gradient, its product and both stores. kN elements.
+// One load of the gradient, its product, and both stores, for kN elements.
 HWY_INLINE void WriteBoth(const GeluParts& parts, float* HWY_RESTRICT gradient, float* HWY_RESTRICT out) {
   hn::StoreU(Gelu(parts), d, out);
   hn::StoreU(hn::Mul(hn::LoadU(d, gradient), GeluDerivative(parts)), d, gradient);
 }
 
-// Two vectors at a time: 4 % faster on AVX2 than one, the same on AVX-512. The quotient x / (1 + e) from the reciprocal
-// that the derivative takes, corrected by two fused operations, saves a division: 5 % on AVX-512, -3 % on AVX2; left
-// out.
+// Two vectors at a time: 4 % faster than one on AVX2, the same on AVX-512. Computing the quotient x / (1 + e) from the
+// reciprocal that the derivative uses, corrected by two fused operations, would save a division: 5 % on AVX-512, -3 %
+// on AVX2; not done.
 template <DType kType>
 HWY_INLINE void ForwardBackward(const void* input, float* HWY_RESTRICT gradient, float* HWY_RESTRICT out, size_t n) {
   const auto* HWY_RESTRICT x = static_cast<const Stored<kType>*>(input);

@@ -20,11 +20,11 @@ HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 namespace {
 
-// Depth of a block: the longer, the fewer times C is read and written again. The 8 rows of A that a tile walks along
-// the panels of B with, 8 x 768 x 4 = 24 KiB, still fit L1.
+// Depth of a block: the deeper, the less often C is reread and rewritten. The 8 rows of A that a tile moves along the
+// panels of B, 8 x 768 x 4 = 24 KiB, still fit in L1.
 constexpr size_t kMaxDepth = 768;
 
-// Rows whose A is packed together, so that whole cache lines of A^T are read: 6 tiles of 8 rows, 8 tiles of 6.
+// Rows whose A is packed together, so that full cache lines of A^T are read: 6 tiles of 8 rows, 8 tiles of 6.
 constexpr size_t kGroupRows = 48;
 static_assert(kGroupRows % kTileRows == 0);
 
@@ -43,13 +43,13 @@ struct GroupA {
   ALayout layout;
   const float* data;
   size_t stride;
-  size_t tile_stride;  // floats from one tile's rows to the next tile's
+  size_t tile_stride;  // floats between the rows of consecutive tiles
 };
 
-// Row-major fp32 is read in place; A^T is packed, because its rows lie far apart; 16-bit numbers are widened.
+// Row-major fp32 is read in place; A^T is packed, because its rows are far apart; 16-bit numbers are widened.
 bool IsCopied(const Gemm& g) { return g.layout == Layout::kTN || g.a.type != DType::kF32; }
 
-// Rows i ... i + rows and columns k ... k + K of A; in scratch already if `kept`.
+// Rows i ... i + rows and columns k ... k + K of A; already in scratch if `saved`.
 GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float* scratch, bool saved) {
   if (!IsCopied(g)) {
     return {ALayout::kRows, static_cast<const float*>(At(g.a, i, k)), g.a.stride, kTileRows * g.a.stride};
@@ -62,7 +62,7 @@ GroupA PrepareA(const Gemm& g, size_t i, size_t rows, size_t k, size_t K, float*
   return {ALayout::kRows, scratch, K, kTileRows * K};
 }
 
-// One tile of C whose last vector is not whole: through a buffer, so that nothing past column N is touched.
+// One tile of C whose last vector is partial: goes through a buffer, so that nothing past column N is touched.
 void EdgeTile(TileFunction tile, TileArgs args, size_t rows, size_t cols) {
   HWY_ALIGN float buffer[kTileRows * kTileCols];
   float* c = args.c;
@@ -91,8 +91,8 @@ Region RegionOf(const Operand& operand, size_t row, size_t col, size_t rows, siz
   return {static_cast<const char*>(At(operand, row, col)), operand.stride * size, rows, LinesOf(cols * size)};
 }
 
-// Shares a region out to tiles, which prefetch it while they compute: memory is read at an even rate, beside the
-// arithmetic and not before it.
+// Distributes a region over tiles, which prefetch it while they compute: memory is read at an even rate, concurrently
+// with the arithmetic rather than before it.
 class Ahead {
  public:
   Ahead(const Region& region, size_t tiles)
@@ -105,7 +105,8 @@ class Ahead {
     left_ -= count;
     first_ += count;
     if (left_ > 0) {
-      const size_t rows = static_cast<uint32_t>(first_) / static_cast<uint32_t>(region_.length);  // 32 bits are faster
+      const size_t rows =
+          static_cast<uint32_t>(first_) / static_cast<uint32_t>(region_.length);  // 32-bit division is faster
       region_.data += rows * region_.stride;
       first_ -= rows * region_.length;
     }
@@ -117,9 +118,9 @@ class Ahead {
   size_t left_, share_, first_ = 0;
 };
 
-// Whether a tile fetches the lines where y will be kept. Written cold, right after the tile, 24 of them stall what
-// comes next (AVX-512, 256 x 1536 x 384 with GELU: 133 GFLOPS instead of 143). With AVX2 there are 6, and nothing is
-// gained.
+// Whether a tile prefetches the lines where y will be saved. Written cold, right after the tile, 24 of them stall what
+// follows (AVX-512, 256 x 1536 x 384 with GELU: 133 GFLOPS instead of 143). With AVX2 there are 6, and prefetching
+// gains nothing.
 constexpr bool kFetchKept = kN == 16;
 
 Lines LinesKept(const Gemm& g, size_t i, size_t j, size_t rows, size_t cols, size_t max) {
@@ -132,17 +133,17 @@ TileFunction TileOf(ALayout layout, size_t rows, size_t vecs, bool keeps) {
   return layout == ALayout::kRows ? TileFor<ALayout::kRows>(rows, vecs) : TileFor<ALayout::kPanel>(rows, vecs);
 }
 
-// Panels of B: rows k ... k + K, columns j ... j + N of the whole, one panel every `stride` floats.
+// Panels of B: rows k ... k + K, columns j ... j + N of the entire matrix, `stride` floats apart.
 struct BlockB {
   const float* panels;
   size_t stride;
-  size_t row_stride;  // floats from a row of a panel to the next
+  size_t row_stride;  // floats between rows of a panel
   size_t k, K, j, N;
 };
 
-// C[i ... i + rows, block] = or += A B: one tile of rows along the panels. `args` has A, and what all tiles of the
-// block share: filled anew for every tile, it is cleared by instructions that wait for the stores of the epilogue
-// (AVX2, 256 x 512 x 128 with GELU and y kept in memory: 46 GFLOPS instead of 60).
+// C[i ... i + rows, block] = or += A B: one tile of rows along the panels. `args` has A and everything that the tiles
+// of the block share: if it were filled for every tile, the instructions that clear it would wait for the stores of the
+// epilogue (AVX2, 256 x 512 x 128 with GELU and y saved to memory: 46 GFLOPS instead of 60).
 void MultiplyRows(const Gemm& g, ALayout layout, TileArgs& args, const BlockB& b, size_t i, size_t rows, Ahead& ahead) {
   const FinishFunction finish = b.k + b.K == g.K ? FinishFor(g) : nullptr;
   const bool keeps = kFetchKept && layout == ALayout::kRows && finish != nullptr && g.saved.data != nullptr;
@@ -152,7 +153,7 @@ void MultiplyRows(const Gemm& g, ALayout layout, TileArgs& args, const BlockB& b
     const size_t cols = std::min(kTileCols, b.N - j);
     const size_t vecs = (cols + kN - 1) / kN;
     const TileFunction tile = TileOf(layout, rows, vecs, keeps);
-    if (b.K >= kMinDepth) {  // past the last column or row the prefetches are useless, and harmless
+    if (b.K >= kMinDepth) {  // past the last column or row the prefetches are useless but harmless
       const size_t max = (b.K - kMinDepth) / kStepsPerLine;
       args.next_c = j + kTileCols < b.N ? args.c + kTileCols : args.c - j + kTileRows * g.c_stride;
       if (keeps) args.own = LinesKept(g, i, b.j + j, rows, cols, max);
@@ -171,7 +172,7 @@ size_t TilesOf(size_t rows, size_t cols) {
   return (rows + kTileRows - 1) / kTileRows * ((cols + kTileCols - 1) / kTileCols);
 }
 
-// All rows of C for one block of B. Meanwhile the next group of A^T is fetched, or `next`.
+// All rows of C for one block of B. Prefetches the next group of A^T, or `next`, in the meantime.
 void MultiplyAllRows(const Gemm& g, const BlockB& b, const Region& next, float* scratch) {
   Ahead ahead(next, TilesOf(g.M, b.N));
   TileArgs args{.K = b.K,
@@ -196,30 +197,30 @@ void MultiplyAllRows(const Gemm& g, const BlockB& b, const Region& next, float* 
   }
 }
 
-// A short A^T B would spend its time packing: with 128 rows of C, 10 % of it. So B is read where it lies if it fits a
-// quarter of L2; not a larger one, because rows that lie far apart share few sets of the caches.
+// A short A^T B would spend much of its time packing: with 128 rows of C, 10 % of it. B is therefore read in place if
+// it fits a quarter of L2; not if it is larger, because rows that are far apart share few cache sets.
 bool ReadsInPlace(const Gemm& g, size_t block) {
   return g.layout == Layout::kTN && g.packed_b == nullptr && g.b.type == DType::kF32 && g.N % kN == 0 &&
          g.K * g.N <= block / 2;
 }
 
-// With so few rows a walk by single panels would gain nothing.
+// With so few rows, iterating by single panels would gain nothing.
 constexpr size_t kFewRows = 4 * kTileRows;
 
-// Depth of a piece of a panel that takes half of a 48 KiB L1 as fp32.
+// Depth of a piece of a panel that occupies half of a 48 KiB L1 as fp32.
 constexpr size_t kWidenedDepth = (size_t{24} << 10) / sizeof(float) / kTileCols;
 
-// How a product is cut: blocks of `depth` rows and `width` columns of B.
+// How a product is divided: blocks of `depth` rows and `width` columns of B.
 struct Cut {
   size_t depth, width;
-  bool narrow;    // a block is one panel, and the next one is fetched meanwhile
-  bool in_place;  // B is read where it lies
+  bool narrow;    // a block is one panel, and the next one is prefetched in the meantime
+  bool in_place;  // B is read in place
 };
 
-// Two walks. Where A fits half of L2, `block` floats, or a group, and B comes in panels or rows that lie together, a
-// block is one panel, and all of A passes by while the next panel is fetched. Else a block is as many panels as fit
-// half of L2, and each tile of rows of A passes along them: A is then read once only, and A^T packed once. A short A^T
-// B would spend its time packing: B is read in place if it fits a quarter of L2.
+// Two strategies. If A fits half of L2, `block` floats, or a group, and B comes in panels or contiguous rows, a block
+// is one panel, and all of A is multiplied with it while the next panel is prefetched. Otherwise a block is as many
+// panels as fit half of L2, and each tile of rows of A moves along them: A is then read only once, and A^T packed once.
+// A short A^T B would spend much of its time packing: B is read in place if it fits a quarter of L2.
 Cut CutOf(const Gemm& g, size_t block) {
   const size_t depth = EqualPart(g.K, kMaxDepth, 1);
   const bool together = g.packed_b != nullptr || g.layout == Layout::kNT;
@@ -229,12 +230,12 @@ Cut CutOf(const Gemm& g, size_t block) {
   return {depth, narrow ? kTileCols : EqualPart(g.N, max, kTileCols), narrow, ReadsInPlace(g, block)};
 }
 
-// Where panel j / kTileCols of a packed B has its row k.
+// The address of row k of panel j / kTileCols of a packed B.
 const void* PackedAt(const Gemm& g, size_t k, size_t j) {
   return static_cast<const char*>(g.packed_b) + (j / kTileCols * g.K + k) * kTileCols * size_of(g.packed_type);
 }
 
-// The panels of B for a block: those packed ahead, those of B itself, or packed or widened here.
+// The panels of B for a block: packed in advance, those of B itself, or packed or widened here.
 BlockB PrepareB(const Gemm& g, const Cut& cut, size_t k, size_t j, float* scratch) {
   const size_t K = std::min(cut.depth, g.K - k), N = std::min(cut.width, g.N - j);
   if (g.packed_b != nullptr && g.packed_type == DType::kF32) {
@@ -251,7 +252,7 @@ BlockB PrepareB(const Gemm& g, const Cut& cut, size_t k, size_t j, float* scratc
   return {scratch, kTileCols * K, kTileCols, k, K, j, N};
 }
 
-// What a narrow block reads; nothing past the last one.
+// The memory that a narrow block reads; empty past the last one.
 Region RegionOfB(const Gemm& g, const Cut& cut, size_t k, size_t j) {
   if (j >= g.N) k += cut.depth, j = 0;
   if (!cut.narrow || k >= g.K) return {};
@@ -260,8 +261,8 @@ Region RegionOfB(const Gemm& g, const Cut& cut, size_t k, size_t j) {
   return {static_cast<const char*>(PackedAt(g, k, j)), 0, 1, LinesOf(K * kTileCols * size_of(g.packed_type))};
 }
 
-// Few rows pass by 16-bit panels, as in generation: a piece of a panel that fits L1 is widened, and B is read in the
-// order in which it lies, as fast as memory gives it.
+// Few rows and 16-bit panels, as in generation: a piece of a panel that fits L1 is widened, and B is read sequentially,
+// at memory speed.
 void MultiplyFewRows(const Gemm& g, float* scratch) {
   const Cut cut{.depth = EqualPart(g.K, kWidenedDepth, 1), .width = kTileCols, .narrow = false, .in_place = false};
   for (size_t j = 0; j < g.N; j += cut.width) {
@@ -326,10 +327,10 @@ HWY_EXPORT(RunGemm);
 HWY_EXPORT(GemmPackedSize);
 HWY_EXPORT(GemmPackB);
 
-// Half of L2 for the block of B; the rest for A, C and what the hardware prefetches. Only speed depends on it.
+// Half of L2 for the block of B; the rest for A, C and hardware prefetches. Affects only speed.
 size_t block_floats() {
   static const size_t floats = [] {
-    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1 where the C library does not know
+    const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 or -1 if the C library does not know
     return static_cast<size_t>(bytes > 0 ? bytes : 512 << 10) / 2 / sizeof(float);
   }();
   return floats;

@@ -17,9 +17,9 @@ constexpr size_t kStep = kVirtualLanes;
 
 struct Args {
   const float* x;
-  const float* delta;  // with a residual only
-  float* sum;          // with a residual only
-  const float* input;  // what is normalised: x or sum
+  const float* delta;  // only with a residual
+  float* sum;          // only with a residual
+  const float* input;  // what is normalized: x or sum
   const float* weight;
   const float* bias;
   float* out;
@@ -27,12 +27,12 @@ struct Args {
   size_t rows, C;
 };
 
-// What is known of a row between the stages.
+// State of a row between the stages.
 struct Row {
   float mean = 0, reciprocal = 0;
 };
 
-// Calls step<false>(i) for each 16 features, and step<true>(i) for what is left of them.
+// Calls step<false>(i) for each 16 features, and step<true>(i) for the remainder.
 template <class Step>
 HWY_INLINE void AlongRow(size_t C, Step step) {
   size_t i = 0;
@@ -40,7 +40,7 @@ HWY_INLINE void AlongRow(size_t C, Step step) {
   if (i < C) step.template operator()<true>(i);
 }
 
-// The first reading of 16 inputs: x, or x + delta, which goes to sum on the way. Lanes past the end are 0.
+// Reads 16 inputs for the first time: x, or x + delta, which is also written to sum. Lanes past the end are 0.
 template <bool kResidual, bool kEnd>
 HWY_INLINE V16 Read(const Args& args, size_t row, size_t i) {
   const V16 zero = Set16(0.0f);
@@ -60,7 +60,7 @@ HWY_INLINE V16 AddSquare(const Args& args, size_t row, size_t i, const V16& mean
   return MulAdd16(centred, centred, sum);
 }
 
-// out = normal * weight + bias: the last step of forward, and all of what recomputes its output.
+// out = normal * weight + bias: the last step of forward, and all of its recomputation.
 template <bool kEnd>
 HWY_INLINE void Scale(const V16& normal, const float* weight, const float* bias, float* out, size_t n) {
   const V16 zero = Set16(0.0f);
@@ -104,10 +104,11 @@ HWY_NOINLINE void WriteRow(const Args& args, size_t row, const Row& of) {
   AlongRow(args.C, [&]<bool kEnd>(size_t i) HWY_ATTR { Write<kType, kKeep, kEnd>(args, row, i, mean, reciprocal); });
 }
 
-// One turn of a pipeline over rows. It sums row r, sums the squares of row r - 1, whose mean is known by now, and
-// writes row r - 2. The three go along their rows side by side, so that a line of memory comes and a line goes while
-// the arithmetic runs, and a chain of additions (4 cycles a link) has other work to hide behind. One after the other,
-// four rows at a time, the stages took turns to wait: 0.6 to 0.9 of the rate of a copy, against 0.9 to 1.0.
+// One iteration of a pipeline over rows. It sums row r, sums the squares of row r - 1, whose mean is known by now, and
+// writes row r - 2. The three advance along their rows together, so that memory is read and written while the
+// arithmetic runs, and a chain of additions (4 cycles per link) is hidden by other work. With the stages one after the
+// other, four rows at a time, each waited for the previous one: 0.6 to 0.9 of the rate of a copy, compared with 0.9 to
+// 1.0.
 template <bool kResidual, DType kType, bool kKeep>
 HWY_INLINE void Turn(const Args& args, size_t r, Row& first, Row& second, const Row& third) {
   const V16 mean2 = Set16(second.mean), mean3 = Set16(third.mean), reciprocal = Set16(third.reciprocal);

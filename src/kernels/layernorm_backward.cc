@@ -15,12 +15,12 @@ namespace {
 
 constexpr size_t kStep = kVirtualLanes;
 
-// The lanes of the sums of g and of g n.
+// The lanes of the sums of g and g n.
 struct Sums {
   V16 gradient, product;
 };
 
-// What the second stage knows of its row.
+// What the second stage needs for its row.
 struct Coefficients {
   float reciprocal, offset, slope;
 };
@@ -56,8 +56,8 @@ HWY_INLINE void Write(const LayernormBackward& args, size_t at, size_t i, size_t
   StoreStep<kEnd>(dbias, args.dbias + i, n);
 }
 
-// One turn of a pipeline as in layernorm.cc: stage 1 sums over row r, stage 2 writes row r - 1 with the coefficients
-// that its sums gave.
+// One iteration of a pipeline as in layernorm.cc: stage 1 sums over row r, stage 2 writes row r - 1 with the
+// coefficients from its sums.
 template <DType kType, bool kStage1, bool kStage2>
 HWY_INLINE Coefficients Turn(const LayernormBackward& args, size_t r, size_t C, Coefficients before) {
   const V16 zero = Set16(0.0f);

@@ -12,8 +12,8 @@ HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 namespace {
 
-// Latency times throughput is at most 5 x 2 on x86 (Haswell, Zen 2) and 4 x 4 on large ARM cores, so 12 chains fill the
-// former within 16 registers; the targets with 32 registers get 24.
+// Latency times throughput is at most 5 x 2 on x86 (Haswell, Zen 2) and 4 x 4 on large ARM cores, so 12 chains saturate
+// the former within 16 registers; targets with 32 registers get 24.
 constexpr bool kManyRegisters = kN == 16 || !HWY_ARCH_X86;
 constexpr size_t kUnroll = 4;  // hides the loop counter
 
@@ -21,7 +21,7 @@ struct Chains {
   V a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11;
 };
 
-// Twelve different starts: chains that start alike are one chain to the compiler.
+// Twelve different starting values: the compiler would merge chains that start alike.
 HWY_INLINE Chains Start(float x) {
   const auto at = [x](int chain) HWY_ATTR { return hn::Iota(d, x + static_cast<float>(chain)); };
   return {at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10), at(11)};
@@ -51,7 +51,7 @@ HWY_INLINE V Total(const Chains& c) {
 }  // namespace
 
 double MultiplyAdds(size_t rounds) {
-  // x <- 0.99 x + 0.01 tends to 1: no infinities and no denormals, which some cores compute slowly.
+  // x <- 0.99 x + 0.01 converges to 1: no infinities and no denormals, which some cores compute slowly.
   const V multiply = hn::Set(d, 0.99f);
   const V add = hn::Set(d, 0.01f);
   Chains low = Start(2.0f);

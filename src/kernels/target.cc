@@ -26,7 +26,7 @@ bool has_fma(int64_t target) {
 #endif
 }
 
-// What the CPU has, before any selection narrowed it: read once, at first use.
+// What the CPU supports, before any selection narrows it: read once, on first use.
 int64_t supported() {
   static const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
   return targets;

@@ -15,10 +15,11 @@ namespace {
 constexpr size_t kBlock = 4096;
 static_assert(kBlock % kVirtualLanes == 0);
 
-// Of one block. The magnitude is compared as an integer, so that NaN is above infinity and infinity above the rest.
+// Statistics of one block. The magnitude is compared as an integer, so that NaN is above infinity and infinity above
+// the rest.
 struct Running {
   V16 sum, squares;
-  VI largest, zeros;  // zeros: minus their number, since a true mask is -1
+  VI largest, zeros;  // zeros: the negated count, because a true mask is -1
 
   HWY_INLINE Running() : sum(Set16(0.0f)), squares(sum), largest(hn::Zero(di)), zeros(largest) {}
 
@@ -39,7 +40,7 @@ struct Running {
   }
 };
 
-// A block of at most 4,096 has at most 4,096 / kN zeros a lane.
+// A block of at most 4,096 elements has at most 4,096 / kN zeros per lane.
 HWY_INLINE void AddTo(TensorStats& stats, const Running& block, int32_t padding) {
   stats.sum += static_cast<double>(Sum16(block.sum));
   stats.squares += static_cast<double>(Sum16(block.squares));
@@ -61,7 +62,7 @@ HWY_INLINE void AddBlock(TensorStats& stats, const float* HWY_RESTRICT x, size_t
   AddTo(stats, block, padding);
 }
 
-// Two whole blocks at once: one is a chain of dependent additions.
+// Two full blocks at a time: one is a chain of dependent additions.
 HWY_INLINE void AddTwoBlocks(TensorStats& stats, const float* HWY_RESTRICT x) {
   Running a, b;
   for (size_t i = 0; i < kBlock; i += kVirtualLanes) {

@@ -31,7 +31,7 @@ HWY_INLINE double BlockSquares(const float* HWY_RESTRICT x, size_t n) {
   return static_cast<double>(Sum16(sum));
 }
 
-// Four whole blocks at once: one block is a chain of dependent additions, 4 cycles for 64 bytes.
+// Four full blocks at a time: one block is a chain of dependent additions, 4 cycles for 64 bytes.
 HWY_INLINE double FourBlocksSquares(const float* HWY_RESTRICT x, double total) {
   V16 a = Set16(0.0f), b = a, c = a, e = a;
   for (size_t i = 0; i < kBlock; i += kVirtualLanes) {
@@ -44,7 +44,7 @@ HWY_INLINE double FourBlocksSquares(const float* HWY_RESTRICT x, double total) {
   return total;
 }
 
-// Without the sign, infinity and NaN are the integers from 0x7F800000 up, so the largest one tells.
+// Without the sign, infinity and NaN are the integers from 0x7F800000 up, so the maximum reveals them.
 HWY_INLINE VI Largest(VI largest, const float* HWY_RESTRICT x) {
   return hn::Max(largest, hn::And(hn::BitCast(di, hn::LoadU(d, x)), hn::Set(di, 0x7FFFFFFF)));
 }
