@@ -31,7 +31,7 @@ kernels::AttentionShape attention_shape(const Pass& pass) {
           .out_stride = C};
 }
 
-// Calls do(sequence, head) for this member's part of them.
+// Calls visit(sequence, first_head, last_head) for each range of heads in this member's part.
 template <typename Do>
 void for_my_heads(const Pass& pass, Do visit) {
   const size_t heads = pass.config.heads;
@@ -43,7 +43,8 @@ void for_my_heads(const Pass& pass, Do visit) {
   }
 }
 
-// Where the fp32 numbers of a kept array are: in itself, or else in `wide`, at this many numbers a row.
+// The fp32 values of a saved array: the array itself if it is fp32, otherwise a buffer in work.wide that starts after
+// width_before numbers per row.
 float* whole(const Pass& pass, const SavedTensor& saved, size_t width_before) {
   if (saved.type == kernels::DType::kF32) return static_cast<float*>(saved.data);
   return pass.work.wide.data() + pass.rows() * width_before;
@@ -53,12 +54,12 @@ float* whole_attention(const Pass& pass, const BlockActivations& a) {
   return whole(pass, a.attention, 3 * pass.config.width);
 }
 
-// Of a number that is kept.
+// Bytes per saved number.
 size_t kept_bytes(const Pass& pass) { return kernels::size_of(pass.config.storage); }
 
 bool in_16_bits(const Pass& pass) { return pass.config.storage != kernels::DType::kF32; }
 
-// work.wide has room for both: 3C + C numbers a row.
+// work.wide has room for both: 3C + C numbers per row.
 void widen_attention(const Pass& pass, const BlockActivations& a) {
   if (!in_16_bits(pass)) return;
   const Timed timed(kWiden, element_bytes(pass, 4 * pass.config.width, 4 + kept_bytes(pass)));
@@ -103,7 +104,7 @@ void attention_backward(const Pass& pass, const BlockActivations& a, size_t laye
   });
 }
 
-// What a branch added to the residual stream, through the branch's dropout.
+// Applies the branch's dropout to its contribution to the residual stream.
 void drop_delta(const Pass& pass, Purpose purpose, size_t layer) {
   pass.member.meet();
   if (pass.dropout == 0.0f) return;
@@ -111,7 +112,7 @@ void drop_delta(const Pass& pass, Purpose purpose, size_t layer) {
   pass.member.meet();
 }
 
-// The gradient of what a branch added: work.dx, through the branch's dropout.
+// The gradient of a branch's contribution: work.dx, through the branch's dropout.
 const float* branch_gradient(const Pass& pass, Purpose purpose, size_t layer) {
   if (pass.dropout == 0.0f) return pass.work.dx.data();
   apply_dropout(pass, purpose, layer, pass.work.dx.data(), pass.work.dbranch.data());
@@ -119,7 +120,7 @@ const float* branch_gradient(const Pass& pass, Purpose purpose, size_t layer) {
   return pass.work.dbranch.data();
 }
 
-// work.dwide from the gradient of GELU's output to that of its input; the output itself, again, into work.wide.
+// Takes work.dwide from the gradient of GELU's output to that of its input; recomputes the output into work.wide.
 void gelu_backward(const Pass& pass, const SavedTensor& input, size_t layer) {
   const Timed timed(kGeluBackward, element_bytes(pass, 4 * pass.config.width, 12 + kept_bytes(pass)), layer_tag(layer));
   const Range mine = pass.member.part(pass.rows() * 4 * pass.config.width, 16);
@@ -134,7 +135,7 @@ kernels::LayernormSaved rows_from(const Pass& pass, const NormActivations& saved
   return {normal.data, normal.type, saved.reciprocal.data() + row};
 }
 
-// A norm's output again, into work.inner.
+// Recomputes a norm's output into work.inner.
 void norm_again(const Pass& pass, const NormRegions& regions, const Norm& norm, const NormActivations& saved,
                 size_t layer) {
   const Range mine = pass.member.part(pass.rows());
@@ -162,7 +163,7 @@ void norm_forward(const Pass& pass, const TimedAs& as, const Norm& norm, const f
   }
 }
 
-// By one member: the sums over rows are in the order of the rows, and the whole is under a hundredth of a pass.
+// Done by one member: rows are summed in order, and it takes less than a hundredth of a pass.
 void norm_backward(const Pass& pass, const TimedAs& as, const Norm& norm, const NormSlots& slots,
                    const NormActivations& saved) {
   const Timed timed(as.region, element_bytes(pass, pass.config.width, 12 + kept_bytes(pass)), as.layer);
@@ -170,7 +171,7 @@ void norm_backward(const Pass& pass, const TimedAs& as, const Norm& norm, const 
   const Turn& turn = pass.batch.turn;
   if (pass.member.leads()) {
     float* gradient = pass.gradient->values().data();
-    pass.gradient->enter(segment, turn, pass.member);  // the bias goes with the weight
+    pass.gradient->enter(segment, turn, pass.member);  // the weight's ticket covers the bias too
     if (turn.first) {
       std::fill_n(gradient + slots.weight, C, 0.0f);
       std::fill_n(gradient + slots.bias, C, 0.0f);
@@ -192,7 +193,7 @@ void apply_dropout(const Pass& pass, Purpose purpose, size_t layer, const float*
   if (pass.dropout == 0.0f && x == out) return;
   const Timed timed(kDropout, element_bytes(pass, pass.config.width, 8), layer_tag(layer));
   const size_t n = pass.batch.T * pass.config.width;
-  const Range mine = pass.member.part(n, 64);  // the unit of the stream of random numbers
+  const Range mine = pass.member.part(n, 64);  // the unit of the random stream
   for (size_t s = 0; s < pass.batch.sequences; ++s) {
     const size_t at = s * n + mine.begin;
     kernels::dropout(dropout_of(pass, purpose, layer, s), x + at, out + at, mine.size(), mine.begin);

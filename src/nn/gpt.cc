@@ -12,7 +12,7 @@ namespace quern {
 
 namespace {
 
-// Sequence by sequence: the part of each that lies in this member's rows.
+// One sequence at a time: the part of each that is in this member's rows.
 void embed(const Pass& pass, const Weights& weights, float* x) {
   const size_t T = pass.batch.T, C = pass.config.width;
   const Range mine = pass.member.part(pass.rows());
@@ -59,7 +59,8 @@ void Gpt::forward(const Pass& pass) const {
   pass.show(Stage::kFinalNorm);
 }
 
-// The activations of layers first ... last, which other layers have overwritten, from the kept entry of the first.
+// Recomputes the activations of layers first ... last, which other layers have overwritten, from the saved entry of the
+// first.
 void Gpt::forward_again(const Pass& pass, size_t first, size_t last) const {
   for (size_t layer = first; layer <= last; ++layer) {
     block_forward(pass, weights_.block(layer), layer,
@@ -75,7 +76,7 @@ void Gpt::backward(const Pass& pass) const {
   pass.member.meet();
   norm_backward(pass, {kFinalNormBackward}, weights_.final_norm(), layout_.final_norm(), work.last);
   pass.show(Stage::kFinalNormGradient);
-  size_t have = work.first_of_group(config_.layers - 1);  // the lowest layer whose activations are there
+  size_t have = work.first_of_group(config_.layers - 1);  // the lowest layer whose activations are available
   for (size_t layer = config_.layers; layer-- > 0;) {
     if (layer < have) {
       have = work.first_of_group(layer);

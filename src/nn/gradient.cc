@@ -24,10 +24,10 @@ size_t Gradient::bytes_of(const ParameterLayout& layout) {
   return (layout.size() + layout.tensors()[0].size) * sizeof(float);
 }
 
-// A pass has about 4 layers or more of 4 matrices. While there are at most 4 workers, they fall into a stagger of the
-// largest matrix of a block, 4 C x C, at little cost; more workers get smaller pieces. The token table is many times
-// larger and is cut into pieces of that size too. One product of 768 x 3,072 runs at 154 GFLOPS where 16 pieces of it
-// make 136, because the right operand is then read from beyond L2.
+// A pass has about 4 or more layers of 4 matrices. Up to 4 workers settle into a stagger of the largest matrix of a
+// block, 4 C x C, at little cost; more workers get smaller pieces. The token table is many times larger and is also
+// split into pieces of that size. One product of 768 x 3,072 runs at 154 GFLOPS, but at 136 in 16 pieces, because the
+// right operand is then read from beyond L2.
 size_t Gradient::segments_at_once(size_t tensor) const {
   const size_t piece = 4 * width_ * width_ / std::max<size_t>(1, workers_ / 4);
   const TensorInfo& info = layout_->tensors()[tensor];
@@ -105,7 +105,7 @@ double Gradient::squared_norm() const {
 void Gradient::stop() noexcept {
   stopped_.store(true, std::memory_order_seq_cst);
   for (size_t i = 0; i <= layout_->segments().size(); ++i) {
-    tickets_[i].add(1u << 31);  // a sleeper looks again only at another number; this one is nobody's turn
+    tickets_[i].add(1u << 31);  // a sleeper only checks again when the number changes; this one is no worker's turn
   }
 }
 

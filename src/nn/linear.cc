@@ -30,7 +30,7 @@ Gemm forward(const Linear& linear, const float* x, const LinearOut& out, size_t 
           .saved = out.saved};
 }
 
-// Packs b (rows, width) into work.packed, as right operand of several products.
+// Packs b (rows, width) into work.packed, as the right operand of several products.
 void pack_together(const Pass& pass, const float* b, size_t rows, size_t width) {
   const Timed timed(kPackOperand, static_cast<double>(rows * width * 8) / static_cast<double>(pass.member.size));
   kernels::pack_b({.layout = Layout::kTN,

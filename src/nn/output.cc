@@ -12,7 +12,7 @@ using kernels::Layout;
 
 namespace {
 
-// Rows first ... first + rows of the pass, whose logits exist.
+// Rows first ... first + rows of the pass, whose logits are materialized.
 struct Chunk {
   size_t first, rows;
 };
@@ -33,7 +33,7 @@ void logits_of(const Pass& pass, const Weights& weights, const Chunk& chunk, flo
             pass.member, pass.gemm_scratch());
 }
 
-// The losses of the chunk, and the logits' gradient in their place where `gradient` is true.
+// The losses of the chunk; if `gradient` is true, the gradient overwrites the logits.
 void losses_of(const Pass& pass, const Chunk& chunk, float scale, bool gradient) {
   const size_t V = pass.config.vocabulary;
   const Range rows = pass.member.part(chunk.rows);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kLinearsPerBlock = 4;
 
-// A matrix begins on a cache line in every format.
+// A matrix starts on a cache line in every format.
 size_t round_up(size_t n) { return (n + 31) / 32 * 32; }
 
 }  // namespace

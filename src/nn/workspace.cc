@@ -17,8 +17,8 @@ size_t layers_at_once(const ModelConfig& config, const WorkspaceOptions& options
 
 }  // namespace
 
-// Rows of logits: by default those of a micro-batch of ordinary size, so that the gradient of the token table is gone
-// through once. For a vocabulary of 50,304 that is 51 MB; longer sequences need no more.
+// Rows of logits: by default those of a micro-batch of ordinary size, so that the gradient of the token table is
+// traversed once. For a vocabulary of 50,304 that is 51 MB; longer sequences need no more.
 Workspace::Workspace(const ModelConfig& config, const WorkspaceOptions& options, Unallocated)
     : options_(options),
       layers_(config.layers),
@@ -53,7 +53,7 @@ size_t Workspace::first_of_group(size_t layer) const {
   return end > blocks_.size() ? end - blocks_.size() : 0;
 }
 
-// Groups count from the top, so that the topmost, which is not computed again, is a whole one.
+// Groups count from the top, so that the topmost group, which is not recomputed, is complete.
 float* Workspace::entry(size_t layer) const {
   const size_t group = (layers_ - 1 - layer) / blocks_.size();
   if (group == 0 || entries_.empty() || layer != first_of_group(layer)) return stream.data();
