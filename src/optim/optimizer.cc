@@ -30,7 +30,7 @@ void Optimizer::update(size_t segment, std::span<float> weights, std::span<const
                  v_.data() + s.offset, s.size);
 }
 
-// Piece by piece, so that the copy of the weights stays in L1. The elements of an update are independent.
+// In pieces, so that the copy of the weights stays in L1. The elements of an update are independent.
 Change Optimizer::update_and_measure(size_t segment, std::span<float> weights, std::span<const float> gradient) {
   constexpr size_t kPiece = 2048;
   const Segment& s = layout_->segments()[segment];
