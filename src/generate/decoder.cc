@@ -11,18 +11,18 @@
 namespace quern {
 namespace {
 
-// Positions of a prompt at once: enough rows that reading the weights does not count, few enough for the caches.
+// Positions of a prompt per pass: enough rows to amortize reading the weights, few enough for the caches.
 constexpr size_t kMaxRows = 64;
 
-// When a member is worth having: it has so many multiply-adds between two meetings, and a block of the narrowest
-// product to itself, a panel of columns by so many rows. Two threads against one, measured (docs/parallel.md,
-// "Generation"): a width of 64, one panel, gets 0.8 times as fast with 3,500 multiply-adds each and 1.1 to 1.2 times
+// When another member pays off: it has this many multiply-adds between two barriers, and its own block of the narrowest
+// product, a panel of columns by this many rows. Two threads compared with one, measured (docs/parallel.md,
+// "Generation"): a width of 64, one panel, runs 0.8 times as fast with 3,500 multiply-adds each and 1.1 to 1.2 times
 // with 16 rows and more; a width of 96, two panels, 1.6 times with 7,900 each; the preset tiny 1.7 times with 14,000.
 constexpr size_t kMinWork = 7'500;
 constexpr size_t kMinRows = 16;
 
-// How many tokens a window of `tokens` loses. A slide takes it from context + 1 to context / 2 + 1, so each loses
-// context - context / 2; a prompt may be several slides long.
+// How many tokens a window of `tokens` loses. A slide shrinks it from context + 1 to context / 2 + 1, so each loses
+// context - context / 2; a prompt may require several slides.
 size_t surplus(size_t tokens, size_t context) {
   if (tokens <= context) return 0;
   const size_t step = context - context / 2;
@@ -62,7 +62,7 @@ void Decoder::lay_out() {
   }
 }
 
-// A block is 12 C^2 multiply-adds for each position, and its members meet seven times. See kMinWork.
+// A block has 12 C^2 multiply-adds per position, and its members synchronize seven times. See kMinWork.
 size_t Decoder::members_for(size_t rows) const {
   if (options_.share_all) return options_.threads;
   const size_t C = model_->config().width;
@@ -86,7 +86,7 @@ void Decoder::check_tokens(std::span<const int32_t> tokens) const {
   }
 }
 
-// Puts the tokens into the window, sliding it where they do not fit.
+// Adds the tokens to the window, which slides if they do not fit.
 void Decoder::enter(std::span<const int32_t> tokens) {
   const size_t lost = surplus(window_.size() + tokens.size(), model_->config().context);
   if (lost > 0) {
@@ -106,7 +106,7 @@ std::span<const float> Decoder::append(std::span<const int32_t> tokens) {
   return logits_;
 }
 
-// All positions that are not cached yet, and the logits of the last.
+// Computes all positions that are not cached yet, and the logits of the last.
 void Decoder::pass(const Member& member) {
   if (options_.before_pass) options_.before_pass(member);
   size_t rows = 0;
@@ -117,8 +117,8 @@ void Decoder::pass(const Member& member) {
   logits(rows - 1, member);
 }
 
-// These positions through all blocks: the residual stream is then x_ + delta_. A member's rows are the same here and
-// in the norms, so that it meets nobody between them.
+// Takes these positions through all blocks; the residual stream is then x_ + delta_. A member has the same rows here
+// and in the norms, so no barrier is needed between them.
 void Decoder::forward(const kernels::NewPositions& positions, const Member& member) {
   const Weights& weights = model_->weights();
   const Range mine = member.part(positions.rows);
@@ -128,7 +128,7 @@ void Decoder::forward(const kernels::NewPositions& positions, const Member& memb
   for (size_t layer = 0; layer < model_->config().layers; ++layer) block(layer, positions, member);
 }
 
-// nn/block.h's forward without what backward needs.
+// The forward pass of nn/block.h without what backward needs.
 void Decoder::block(size_t layer, const kernels::NewPositions& positions, const Member& member) {
   const BlockWeights weights = model_->weights().block(layer);
   const Scratch& scratch = scratch_[member.index];
@@ -153,7 +153,7 @@ void Decoder::block(size_t layer, const kernels::NewPositions& positions, const 
   member.meet();
 }
 
-// What training would keep in 16 bits, this goes on with too.
+// Continues from the values rounded to 16 bits that training would save.
 kernels::SavedTensor Decoder::saved() const {
   if (saved_.empty()) return {};
   return {saved_.data(), model_->config().storage};
@@ -166,7 +166,7 @@ void Decoder::round_attention(size_t rows, const Member& member) {
   member.meet();
 }
 
-// A member's rows of normed_ = norm(x_), after x_ += delta_ where asked for.
+// A member's rows of normed_ = norm(x_), after x_ += delta_ if requested.
 void Decoder::norm(const Norm& norm, bool add_delta, size_t rows, const Member& member) {
   const Range mine = member.part(rows);
   const size_t C = model_->config().width, at = mine.begin * C;
@@ -179,7 +179,7 @@ void Decoder::norm(const Norm& norm, bool add_delta, size_t rows, const Member& 
   }
 }
 
-// Of the last forward()'s position `row`.
+// The logits at position `row` of the last forward().
 void Decoder::logits(size_t row, const Member& member) {
   const Weights& weights = model_->weights();
   const size_t C = model_->config().width, V = model_->config().vocabulary;

@@ -25,7 +25,7 @@ Prompt default_prompt(const data::Tokenizer& tokenizer) {
   for (const char* text : {"\n", " "}) {
     try {
       return prompt_of(tokenizer, text);
-    } catch (const Error&) {  // not a character of the vocabulary
+    } catch (const Error&) {  // not in the vocabulary
     }
   }
   return {{0}, std::string(tokenizer.bytes_of(0))};

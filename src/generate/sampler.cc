@@ -17,7 +17,7 @@ double uniform(uint64_t seed, uint32_t index) {
   return static_cast<double>((uint64_t{words[0]} << 32 | words[1]) >> 11) * 0x1p-53;
 }
 
-// The first of the largest.
+// The first maximum.
 size_t likeliest(std::span<const float> logits) {
   size_t best = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
@@ -69,12 +69,12 @@ std::span<Sampler::Candidate> Sampler::top_k(std::span<Candidate> candidates) co
   const auto k = static_cast<size_t>(sampling_.top_k);
   if (k == 0 || k >= candidates.size()) return candidates;
   std::nth_element(candidates.begin(), candidates.begin() + sampling_.top_k, candidates.end(), likelier);
-  std::sort(candidates.begin(), candidates.begin() + sampling_.top_k, likelier);  // nth_element's order is its own
+  std::sort(candidates.begin(), candidates.begin() + sampling_.top_k, likelier);  // nth_element's order is unspecified
   return candidates.first(k);
 }
 
-// Sorts the likeliest first in pieces that grow: few tokens usually hold the probability, and sorting 50,000 would take
-// longer than a small model's forward.
+// Sorts the most likely tokens first, in growing pieces: a few tokens usually hold most of the probability, and sorting
+// 50,000 would take longer than a small model's forward pass.
 std::span<Sampler::Candidate> Sampler::top_p(std::span<Candidate> candidates) const {
   if (sampling_.top_p == 1.0f) return candidates;
   double total = 0;

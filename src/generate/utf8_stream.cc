@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// What may follow a first byte (the Unicode standard, table 3-7). The second byte's range leaves out what has a shorter
-// form, the surrogates, and what is above U+10FFFF.
+// What may follow a first byte (the Unicode standard, table 3-7). The second byte's range excludes overlong forms,
+// surrogates, and values above U+10FFFF.
 struct Form {
-  size_t length;  // 0 for a byte that begins no character
+  size_t length;  // 0 for a byte that cannot start a character
   uint8_t low, high;
 };
 
@@ -27,7 +27,7 @@ Form form_of(uint8_t first) {
   return {0, 0, 0};
 }
 
-// How many bytes at the front of `bytes`, which is not empty, fit the form; at least 1.
+// How many bytes at the front of `bytes`, which is not empty, match the form; at least 1.
 size_t fitting(std::string_view bytes, const Form& form) {
   size_t n = 1;
   for (; n < std::min(form.length, bytes.size()); ++n) {
