@@ -32,14 +32,14 @@ void append(std::vector<Tensor>& tensors, std::span<const TensorRef> refs, std::
   }
 }
 
-// The file of a checkpoint that is being written: where it is now, and the name that it will have.
+// A file of a checkpoint that is being written: its current and its final path.
 struct Target {
   fs::path now, later;
 };
 
 Stamp write_tensors(const Target& target, std::span<const Tensor> tensors) {
   FileWriter file(target.now, target.later);
-  const Stamp stamp = safetensors::write(file, tensors, {{"format", "pt"}});  // transformers asks for this key
+  const Stamp stamp = safetensors::write(file, tensors, {{"format", "pt"}});  // transformers requires this key
   file.close();
   return stamp;
 }
@@ -53,8 +53,8 @@ Stamp write_text(const Target& target, std::string_view text) {
   return {text.size(), hash.finish()};
 }
 
-// Calls visit(piece) for a mapped file's bytes, some megabytes at a time, and does not let what was visited pile up in
-// memory: a run that goes on would else need room for its weights and moments twice.
+// Calls visit(piece) for a mapped file's bytes, a few megabytes at a time, and releases the visited pages: otherwise a
+// resumed run would need memory for its weights and moments twice.
 template <typename Visit>
 void go_through(std::span<const std::byte> bytes, Visit visit) {
   constexpr size_t kPiece = size_t{4} << 20;
@@ -68,7 +68,7 @@ void go_through(std::span<const std::byte> bytes, Visit visit) {
 
 std::string describe(const std::vector<size_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
-// A file whose size is right is read once, for its digest. Returns the bytes.
+// Opens a file and verifies its size and then its digest, which reads it once.
 MappedFile open_stamped(const fs::path& folder, const StateFile& state, const std::string& name) {
   const fs::path path = folder / name;
   const auto stamp = state.files.find(name);
@@ -91,7 +91,7 @@ MappedFile open_stamped(const fs::path& folder, const StateFile& state, const st
   return file;
 }
 
-// The one of the two that is needed must be there, and must not have a tensor that nobody asked for.
+// Every wanted tensor must exist with the same shape and dtype, and the file must not contain others.
 void check_same(const fs::path& path, const safetensors::File& file, std::span<const Tensor> wanted) {
   for (const Tensor& tensor : wanted) {
     const Tensor* found = file.find(tensor.name);
@@ -136,7 +136,7 @@ std::string hash_by_name(std::vector<std::pair<std::string_view, std::span<const
   return to_hex(hash.finish());
 }
 
-// A checkpoint that is replaced is removed; one in which somebody put files of their own is renamed instead.
+// A replaced checkpoint is removed; one to which the user has added files is renamed instead.
 void set_aside_if_foreign(const fs::path& path) {
   if (!has_foreign_files(path)) return;
   fs::path aside;
@@ -153,7 +153,7 @@ bool has_foreign_files(const fs::path& path) {
   try {
     for (const auto& [name, stamp] : read_state(path).files) known.insert(name);
   } catch (const Error&) {
-    // It is damaged; what is known of every checkpoint is known of this one.
+    // Damaged: only the files that every checkpoint has are known.
   }
   std::error_code ignored;
   const fs::file_status status = fs::symlink_status(path, ignored);
@@ -204,7 +204,7 @@ StateFile read_state(const fs::path& folder) {
   return file;
 }
 
-// The form is checked by safetensors::File.
+// safetensors::File checks the format.
 safetensors::File open_tensors(const fs::path& folder, const StateFile& state, const std::string& name) {
   open_stamped(folder, state, name);
   return safetensors::File(folder / name);

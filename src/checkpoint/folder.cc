@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-";
 
-// Infinite for a checkpoint without one, or with a state that cannot be read.
+// Infinity for a checkpoint without a validation loss, or whose state cannot be read.
 double validation_loss(const fs::path& path) {
   constexpr double kNone = std::numeric_limits<double>::infinity();
   try {
@@ -25,7 +25,7 @@ double validation_loss(const fs::path& path) {
   }
 }
 
-// Of equal ones the first: a model that learned for longer to no effect is not better.
+// Among equal losses, the earliest: longer training without effect is not better.
 std::optional<uint64_t> best_of(const fs::path& folder, const std::vector<uint64_t>& steps) {
   std::optional<uint64_t> best;
   double lowest = std::numeric_limits<double>::infinity();

@@ -38,7 +38,7 @@ constexpr std::array<DtypeFacts, 13> kDtypes = {{{"BOOL", 1},
 
 constexpr size_t kLengthBytes = sizeof(uint64_t);
 
-// The bytes that a tensor of this shape has; false when no file could have so many.
+// Computes the size in bytes of a tensor of this shape; returns false on overflow.
 bool shape_bytes(const std::vector<size_t>& shape, Dtype dtype, size_t& bytes) noexcept {
   bytes = dtype_bytes(dtype);
   if (std::find(shape.begin(), shape.end(), size_t{0}) != shape.end()) bytes = 0;
@@ -48,7 +48,7 @@ bool shape_bytes(const std::vector<size_t>& shape, Dtype dtype, size_t& bytes) n
   return true;
 }
 
-// Hashed in pieces that stay in the second level cache until the system has copied them.
+// Hashes in pieces that stay in the L2 cache until the system has copied them.
 class HashingWriter {
  public:
   explicit HashingWriter(FileWriter& file) : file_(file) {}
@@ -106,8 +106,8 @@ size_t header_length(std::span<const std::byte> file, std::string_view name) {
   return static_cast<size_t>(length);
 }
 
-// Entry by entry in the order of the values: each begins where the one before ends, has the bytes of its shape, and the
-// last ends with the file.
+// Entries are checked in the order of their values: each begins where the previous one ends, its size matches its
+// shape, and the last ends with the file.
 void check_entry(const Entry& entry, uint64_t begin, uint64_t available, std::string_view name) {
   size_t bytes = 0;
   const bool fits = shape_bytes(entry.shape, entry.dtype, bytes);

@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr Dtype kLastDtype = Dtype::kU64;
 
-// What the parser is inside of.
+// What the parser is currently inside.
 enum class Where { kStart, kTensors, kMetadata, kEntry, kShape, kOffsets, kEnd };
 
 class Reader : public nlohmann::json_sax<Json> {

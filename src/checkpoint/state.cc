@@ -19,14 +19,14 @@ using Json = nlohmann::json;
 constexpr uint64_t kVersion = 1;
 constexpr std::string_view kGenerator = "philox4x32-10";
 
-// Larger numbers than any run reaches overflow in the sums and products of those who use them.
+// Larger numbers, which no run reaches, would overflow in sums and products that use them.
 constexpr uint64_t kMaxCount = INT64_MAX;
-// Losses are sums of floats and at least 0, but for rounding.
+// Losses are sums of floats and not negative, except for rounding.
 constexpr double kMinLoss = -1e-3, kMaxLoss = std::numeric_limits<float>::max();
 constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
 
-// The digest of the object without its own field. Keys are sorted and numbers print as the shortest text that reads
-// back the same, so that printing what was parsed gives the bytes that were hashed.
+// The digest of the object without the checksum field. Keys are sorted and numbers are printed as the shortest text
+// that parses to the same value, so serializing the parsed object reproduces the hashed bytes.
 std::string checksum(Json body) {
   body.erase("checksum");
   const std::string text = json_text(body);
@@ -37,7 +37,7 @@ Json optional_json(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
 }
 
-// Fields of one object, with the place for messages.
+// The fields of one object, with their location for messages.
 class Fields {
  public:
   Fields(const Json& object, std::string_view file, std::string where)
@@ -81,7 +81,7 @@ class Fields {
     if (!value.is_string()) fail(key, "text", value);
     return value.get<std::string>();
   }
-  // For fields that older files do not have.
+  // For fields that are missing from older files.
   std::string optional_text(const char* key, const char* otherwise) const {
     return object_.contains(key) ? text(key) : otherwise;
   }
@@ -125,20 +125,20 @@ std::string parse_precision(const Fields& fields) {
   return name;
 }
 
-// Not in files of older runs.
+// Missing from files of older runs.
 std::optional<StreamPosition> parse_stream(const Json& json, const Fields& fields) {
   if (!json.contains("stream") || json["stream"].is_null()) return std::nullopt;
   const Fields where = fields.object("stream");
   return StreamPosition{.piece = where.whole("piece"), .token = where.whole("token")};
 }
 
-// Nor this.
+// Missing from files of older runs.
 void parse_diagnostics(const Json& json, const Fields& fields, State& state) {
   if (!json.contains("diagnostics")) return;
   const Fields diagnostics = fields.object("diagnostics"), losses = diagnostics.object("losses");
   state.incidents = diagnostics.whole("incidents", kMaxSteps);
   state.left_out = diagnostics.whole("left_out", kMaxSteps);
-  state.losses = {.count = losses.whole("count", state.step),  // one a step
+  state.losses = {.count = losses.whole("count", state.step),  // one per step
                   .mean = losses.loss("mean"),
                   .variance = losses.real("variance", 0, kMaxLoss * kMaxLoss)};
 }
@@ -161,7 +161,7 @@ std::string to_json(const StateFile& file) {
       {"random", {{"generator", kGenerator}, {"seed", state.seed}, {"step", state.step}}},
       {"precision", state.precision},
       {"loss_scale", state.loss_scale},
-      {"clean_steps", 0},  // this and loss_scale: older versions expect them
+      {"clean_steps", 0},  // clean_steps and loss_scale: older versions expect them
       {"updates", state.updates},
       {"validation_loss", optional_json(state.validation_loss)},
       {"best_validation_loss", optional_json(state.best_validation_loss)},
