@@ -73,7 +73,7 @@ MappedFile open_stamped(const fs::path& folder, const StateFile& state, const st
   const fs::path path = folder / name;
   const auto stamp = state.files.find(name);
   if (stamp == state.files.end()) {
-    throw Error("[checkpoint] {}: expected files to name {}, found no entry", (folder / kState).native(), name);
+    throw Error("[checkpoint] {}: expected an entry for {} in files, found none", (folder / kState).native(), name);
   }
   MappedFile file(path);
   if (file.bytes().size() != stamp->second.bytes) {
@@ -96,11 +96,12 @@ void check_same(const fs::path& path, const safetensors::File& file, std::span<c
   for (const Tensor& tensor : wanted) {
     const Tensor* found = file.find(tensor.name);
     if (found == nullptr) {
-      throw Error("[checkpoint] {}: holds another model: expected tensor {} of shape {}, found none of that name",
-                  path.native(), in_quotes(tensor.name), describe(tensor.shape));
+      throw Error(
+          "[checkpoint] {}: contains a different model: expected tensor {} of shape {}, found none of that name",
+          path.native(), in_quotes(tensor.name), describe(tensor.shape));
     }
     if (found->shape != tensor.shape || found->dtype != tensor.dtype) {
-      throw Error("[checkpoint] {}: holds another model: tensor {}: expected {} {}, found {} {}", path.native(),
+      throw Error("[checkpoint] {}: contains a different model: tensor {}: expected {} {}, found {} {}", path.native(),
                   in_quotes(tensor.name), dtype_name(tensor.dtype), describe(tensor.shape), dtype_name(found->dtype),
                   describe(found->shape));
     }
@@ -110,8 +111,8 @@ void check_same(const fs::path& path, const safetensors::File& file, std::span<c
     const bool known =
         std::any_of(wanted.begin(), wanted.end(), [&](const Tensor& w) { return w.name == tensor.name; });
     if (!known) {
-      throw Error("[checkpoint] {}: holds another model: expected {} tensors, found {}, among them {}", path.native(),
-                  wanted.size(), file.tensors().size(), in_quotes(tensor.name));
+      throw Error("[checkpoint] {}: contains a different model: expected {} tensors, found {}, among them {}",
+                  path.native(), wanted.size(), file.tensors().size(), in_quotes(tensor.name));
     }
   }
 }
@@ -198,7 +199,7 @@ StateFile read_state(const fs::path& folder) {
   StateFile file = parse_state(read_file(path, kMaxStateBytes), path.native());
   const std::optional<uint64_t> step = step_of(folder);
   if (step && *step != file.state.step) {
-    throw Error("[checkpoint] {}: step: expected {}, as the directory is named, found {}", path.native(), *step,
+    throw Error("[checkpoint] {}: step: expected {} from the directory name, found {}", path.native(), *step,
                 file.state.step);
   }
   return file;

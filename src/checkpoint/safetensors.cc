@@ -78,7 +78,7 @@ void check_writable(const FileWriter& file, std::span<const Tensor> tensors, con
     assert(shape_bytes(tensor.shape, tensor.dtype, bytes) && bytes == tensor.bytes.size());
     static_cast<void>(bytes);
     if (!is_utf8(tensor.name) || !names.insert(tensor.name).second) {
-      throw Error("[safetensors] {}: expected tensor names in UTF-8 that differ, found {} again or not in UTF-8",
+      throw Error("[safetensors] {}: expected unique tensor names in UTF-8, found {}, a duplicate or not UTF-8",
                   file.path().native(), in_quotes(tensor.name));
     }
   }
@@ -116,8 +116,8 @@ void check_entry(const Entry& entry, uint64_t begin, uint64_t available, std::st
                 in_quotes(entry.name), available, entry.offsets[0], entry.offsets[1]);
   }
   if (entry.offsets[0] != begin) {
-    throw Error("[safetensors] {}: tensor {}: expected values from {} on, where the tensor before ends, found {}", name,
-                in_quotes(entry.name), begin, entry.offsets[0]);
+    throw Error("[safetensors] {}: tensor {}: expected values to start at {}, where the previous tensor ends, found {}",
+                name, in_quotes(entry.name), begin, entry.offsets[0]);
   }
   if (!fits || bytes != entry.offsets[1] - entry.offsets[0]) {
     throw Error("[safetensors] {}: tensor {}: expected {} bytes for its shape, found {}", name, in_quotes(entry.name),

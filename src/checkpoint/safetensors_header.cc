@@ -180,7 +180,7 @@ class Reader : public nlohmann::json_sax<Json> {
 
 Header parse_header(std::string_view json, std::string_view file) {
   if (!json.starts_with('{')) {
-    throw Error("[safetensors] {}: header: expected '{{' first, found {}", file, in_quotes(json.substr(0, 8)));
+    throw Error("[safetensors] {}: header: expected '{{' at the start, found {}", file, in_quotes(json.substr(0, 8)));
   }
   Reader reader(file);
   Json::sax_parse(json.begin(), json.end(), &reader);

@@ -116,7 +116,7 @@ void FileWriter::write(std::span<const std::byte> bytes) {
 void FileWriter::sync() {
   // Space may be allocated only now, so a full disk can show up here too.
   if (fsync(descriptor_) != 0) {
-    throw Error("[files] {}: cannot have {} bytes kept by the disk: {}", shown_.native(), written_, reason(errno));
+    throw Error("[files] {}: cannot sync {} bytes to disk: {}", shown_.native(), written_, reason(errno));
   }
   synced_ = true;
 }

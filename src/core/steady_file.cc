@@ -29,7 +29,7 @@ void SteadyFile::read(uint64_t begin, uint64_t end, std::string& out) const {
     throw Error("[files] {}: changed while it was in use: expected {} bytes, found {}", path_.string(), size_, size);
   }
   if (change_time(status) != changed_) {
-    throw Error("[files] {}: changed while it was in use: expected no write to it, found one", path_.string());
+    throw Error("[files] {}: changed while it was in use: expected no modification, found one", path_.string());
   }
   out.resize(end - begin);
   for (size_t done = 0; done < out.size();) {

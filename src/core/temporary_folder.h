@@ -15,7 +15,7 @@ class TemporaryFolder {
   // Created in `parent`. Throws Error if that fails.
   explicit TemporaryFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
     std::string name = (parent / "quern-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw Error("[files] {}: cannot make such a folder", name);
+    if (mkdtemp(name.data()) == nullptr) throw Error("[files] {}: cannot create this directory", name);
     path_ = name;
   }
   TemporaryFolder(const TemporaryFolder&) = delete;

@@ -16,7 +16,8 @@ ThreadPool::ThreadPool(size_t threads, Work work) : work_(std::move(work)), team
   } catch (const std::exception& error) {
     const size_t given = helpers_.size();  // the caller's thread, and all helpers except the last
     end();
-    throw Error("[threads] expected {}, found that the system gives {}: {}", threads, given, error.what());
+    throw Error("[threads] expected {} threads, found that the system provides only {}: {}", threads, given,
+                error.what());
   }
 }
 

@@ -22,7 +22,7 @@ size_t likeliest(std::span<const float> logits) {
   size_t best = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
     if (!(logits[i] < std::numeric_limits<float>::infinity())) {
-      throw Error("[generate] logit of token {}: expected a finite number, found {}; the weights are of no use", i,
+      throw Error("[generate] logit of token {}: expected a finite number, found {}; the weights are unusable", i,
                   logits[i]);
     }
     if (logits[i] > logits[best]) best = i;

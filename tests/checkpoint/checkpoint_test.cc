@@ -185,7 +185,7 @@ TEST(Checkpoint, DirectoryOfAnotherStepIsInvalid) {
   ToyRun run;
   fs::rename(save_step(folder.path(), run, 2), folder / "step-00000003");
   const std::string message = message_of([&] { Checkpoint{folder / "step-00000003"}; });
-  EXPECT_TRUE(contains(message, "step: expected 3, as the directory is named, found 2")) << message;
+  EXPECT_TRUE(contains(message, "step: expected 3 from the directory name, found 2")) << message;
 }
 
 // Every bit of every byte: either the file is refused, or it still says the same (spaces between fields).

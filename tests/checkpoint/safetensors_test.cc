@@ -108,8 +108,8 @@ TEST(Safetensors, NamesWhatIsWrong) {
   EXPECT_MESSAGE("expected at least 8 bytes, found 3", "abc");
   EXPECT_MESSAGE("expected at most 100000000, found 18446744073709551615", std::string(8, '\xff') + "{}");
   EXPECT_MESSAGE("expected a header of 100 bytes, found 2", std::string("d\0\0\0\0\0\0\0{}", 10));
-  EXPECT_MESSAGE("expected '{' first", file_of(" {}", 0));
-  EXPECT_MESSAGE("expected '{' first", file_of("", 0));
+  EXPECT_MESSAGE("expected '{' at the start", file_of(" {}", 0));
+  EXPECT_MESSAGE("expected '{' at the start", file_of("", 0));
   EXPECT_MESSAGE("header: byte 5: expected JSON", file_of("{\"a\"x}", 0));
   EXPECT_MESSAGE("tensor 'a': expected an object, found a number", file_of("{\"a\":1}", 0));
   EXPECT_MESSAGE("expected dtype, shape and data_offsets, found no dtype", entry(""));
@@ -128,13 +128,13 @@ TEST(Safetensors, NamesWhatIsWrong) {
   EXPECT_MESSAGE("more than 2^64", entry(R"("dtype":"F32","shape":[4294967296,4294967296,4],"data_offsets":[0,8])"));
   EXPECT_MESSAGE("up to 8, found 0 to 12", entry(R"("dtype":"F32","shape":[3],"data_offsets":[0,12])"));
   EXPECT_MESSAGE("found 8 to 0", entry(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"));
-  EXPECT_MESSAGE("expected values from 0 on", entry(R"("dtype":"F32","shape":[1],"data_offsets":[4,8])"));
+  EXPECT_MESSAGE("expected values to start at 0", entry(R"("dtype":"F32","shape":[1],"data_offsets":[4,8])"));
   EXPECT_MESSAGE("expected 8 bytes of values, found 9", entry(R"("dtype":"F32","shape":[2],"data_offsets":[0,8])", 9));
   EXPECT_MESSAGE("__metadata__: expected text for 'k', found a number", file_of(R"({"__metadata__":{"k":1}})", 0));
   const std::string one = R"("dtype":"F32","shape":[1],"data_offsets":)";
   EXPECT_MESSAGE("found 'a' twice", file_of("{\"a\":{" + one + "[0,4]},\"a\":{" + one + "[4,8]}}", 8));
-  EXPECT_MESSAGE("expected values from 4 on", file_of("{\"a\":{" + one + "[0,4]},\"b\":{" + one + "[0,4]}}", 4));
-  EXPECT_MESSAGE("expected values from 4 on", file_of("{\"a\":{" + one + "[0,4]},\"b\":{" + one + "[8,12]}}", 12));
+  EXPECT_MESSAGE("expected values to start at 4", file_of("{\"a\":{" + one + "[0,4]},\"b\":{" + one + "[0,4]}}", 4));
+  EXPECT_MESSAGE("expected values to start at 4", file_of("{\"a\":{" + one + "[0,4]},\"b\":{" + one + "[8,12]}}", 12));
 }
 
 TEST(Safetensors, DeepNestingIsRefusedAtOnce) {

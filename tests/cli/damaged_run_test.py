@@ -122,14 +122,14 @@ class Run(program.ProgramTest):
     def test_tokenizer_of_another_text(self):
         self.train("other", self.write("other.txt", TEXT + "\u00e4\u00f6\u00fc"), "--steps", "1")
         shutil.copy(self.folder / "other/tokenizer.json", self.run_folder / "tokenizer.json")
-        self.every_use_fails(["model.safetensors: holds another model: tensor 'wte.weight': expected", "found"])
+        self.every_use_fails(["model.safetensors: contains a different model: tensor 'wte.weight': expected", "found"])
 
     def test_folder_that_holds_another_model(self):
         self.set_in_config("run", "width", 64)
-        self.every_use_fails(["holds another model: tensor", "expected F32 (", "64", "found F32 (", "32"])
+        self.every_use_fails(["contains a different model: tensor", "expected F32 (", "64", "found F32 (", "32"])
         self.set_in_config("run", "width", 32)
         self.set_in_config("run", "layers", 2)
-        self.every_use_fails(["holds another model: expected tensor 'h.1."])
+        self.every_use_fails(["contains a different model: expected tensor 'h.1."])
         self.set_in_config("run", "layers", 1)
         self.set_in_config("run", "seed", 5)
         self.resume_fails(["config.toml: train.seed: expected 1, as in its checkpoint, found 5"])
