@@ -80,7 +80,7 @@ class Checkpoint {
 // file. Such a directory is never removed.
 bool has_foreign_files(const std::filesystem::path& path);
 
-// Reads and verifies state.json only: fast, but tells nothing about the other files.
+// Reads and verifies state.json only: fast, but does not check the other files.
 StateFile read_state(const std::filesystem::path& path);
 
 // Opens a file listed in `state` of the same directory; throws Error if it is missing or not the one that was written.

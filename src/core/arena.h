@@ -41,8 +41,8 @@ class Arena {
   Arena(const Arena&) = delete;  // not movable either: spans and scopes refer to it
   Arena& operator=(const Arena&) = delete;
 
-  // Returns n elements, aligned to kAlignment and uninitialized. While planning, returns an empty span for any n.
-  // Throws Error if the buffer is too small. That is a bug in the plan rather than bad input, but the check is one
+  // Returns n elements, aligned to kAlignment; the memory is not cleared. While planning, returns an empty span for any
+  // n. Throws Error if the buffer is too small. That is a bug in the plan rather than bad input, but the check is one
   // comparison next to work on the entire span, and without it release builds would overwrite neighbouring memory.
   template <typename T>
   std::span<T> take(size_t n) {

@@ -32,7 +32,7 @@ class PooledBuffer {
   std::span<float> span() noexcept { return {buffer_.data(), size_}; }
   std::span<const float> span() const noexcept { return {buffer_.data(), size_}; }
 
-  // The same bytes as elements of another plain type, as many as fit completely. Uninitialized until written.
+  // The same bytes as elements of another plain type, as many as fit completely. Unspecified until written.
   template <typename T>
   std::span<T> as() noexcept {
     static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= kAlignment);

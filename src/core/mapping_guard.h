@@ -9,7 +9,7 @@ namespace quern {
 // SIGBUS. While a guard exists, a signal handler responds by replacing the entire mapping with zeros, for this process
 // only, and setting a flag. The thread continues with the zeros, and the user of the mapping must check the flag before
 // trusting what it has read. libwayland does the same for the buffers of its clients. Checking costs one load; calling
-// fstat() before every access would cost 0.4 us, where adding a small row takes 0.12, and would miss a truncation a
+// fstat() before every operation would cost 0.4 us, where adding a small row takes 0.12, and would miss a truncation a
 // moment later.
 //
 // The handler is installed with the first guard, and again with a later one if the signal was reset to SIG_DFL or

@@ -197,8 +197,8 @@ void MultiplyAllRows(const Gemm& g, const BlockB& b, const Region& next, float* 
   }
 }
 
-// A short A^T B would spend much of its time packing: with 128 rows of C, 10 % of it. B is therefore read in place if
-// it fits a quarter of L2; not if it is larger, because rows that are far apart share few cache sets.
+// A short A^T B would spend its time packing: 10 % of it with 128 rows of C. B is therefore read in place if it fits a
+// quarter of L2; not if it is larger, because rows that are far apart map to few cache sets.
 bool ReadsInPlace(const Gemm& g, size_t block) {
   return g.layout == Layout::kTN && g.packed_b == nullptr && g.b.type == DType::kF32 && g.N % kN == 0 &&
          g.K * g.N <= block / 2;
@@ -220,7 +220,7 @@ struct Cut {
 // Two strategies. If A fits half of L2, `block` floats, or a group, and B comes in panels or contiguous rows, a block
 // is one panel, and all of A is multiplied with it while the next panel is prefetched. Otherwise a block is as many
 // panels as fit half of L2, and each tile of rows of A moves along them: A is then read only once, and A^T packed once.
-// A short A^T B would spend much of its time packing: B is read in place if it fits a quarter of L2.
+// For a short A^T B, B is read in place if it fits a quarter of L2, to save packing.
 Cut CutOf(const Gemm& g, size_t block) {
   const size_t depth = EqualPart(g.K, kMaxDepth, 1);
   const bool together = g.packed_b != nullptr || g.layout == Layout::kNT;

@@ -17,9 +17,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace quern::kernels::HWY_NAMESPACE {
 
-// Accumulators + one row of B + one broadcast of A must fit the registers: 8x3 + 3 + 1 = 28 of 32 (AVX-512), 6x2 + 2 +
-// 1 = 15 of 16 (AVX2, SSE4). Rows x vectors / 2 units >= 4 cycles of latency requires at least 8 accumulators. Plain
-// C++ has no vector registers to fill, and emulated lanes are slow to compile, so its tile is small.
+// Accumulators + one row of B + one broadcast of A must fit the registers: 8x3 + 3 + 1 = 28 of 32 (AVX-512),
+// 6x2 + 2 + 1 = 15 of 16 (AVX2, SSE4). Rows x vectors / 2 units >= 4 cycles of latency requires at least
+// 8 accumulators. Plain C++ has no vector registers to fill, and emulated lanes are slow to compile, so its tile is
+// small.
 constexpr size_t kTileRows = kEmulated ? 2 : kN == 16 ? 8 : 6;
 constexpr size_t kTileVecs = kEmulated ? 1 : kN == 16 ? 3 : 2;
 constexpr size_t kTileCols = kTileVecs * kN;
