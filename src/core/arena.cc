@@ -7,11 +7,6 @@
 
 namespace quern {
 
-void Arena::release(Mark mark) noexcept {
-  assert(static_cast<size_t>(mark) <= used_);
-  used_ = static_cast<size_t>(mark);
-}
-
 void Arena::allocate(Fill fill) {
   assert(planning_);
   buffer_ = AlignedBuffer<std::byte>(planned_, fill);

@@ -17,28 +17,11 @@ namespace quern {
 //   arena.allocate();            // one buffer of planned_bytes()
 //   lay_out(arena);              // the same calls now return memory
 //
-// Not thread-safe. Spans are valid as long as the arena, or until they are released.
+// Not thread-safe. Spans are valid as long as the arena, until reset().
 class Arena {
  public:
-  // A position in the arena: release() frees everything taken after it.
-  enum class Mark : size_t {};
-
-  // Releases, at the end of the scope, everything taken within it. Later calls reuse those bytes, so the plan grows by
-  // the largest of several scopes, not by their sum. Scopes must be nested.
-  class Scope {
-   public:
-    explicit Scope(Arena& arena) noexcept : arena_(arena), mark_(arena.mark()) {}
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
-    ~Scope() { arena_.release(mark_); }
-
-   private:
-    Arena& arena_;
-    Mark mark_;
-  };
-
   Arena() = default;
-  Arena(const Arena&) = delete;  // not movable either: spans and scopes refer to it
+  Arena(const Arena&) = delete;  // not movable either: spans refer to it
   Arena& operator=(const Arena&) = delete;
 
   // Returns n elements, aligned to kAlignment; the memory is not cleared. While planning, returns an empty span for any
@@ -51,8 +34,6 @@ class Arena {
     return memory == nullptr ? std::span<T>{} : std::span<T>(reinterpret_cast<T*>(memory), n);
   }
 
-  Mark mark() const noexcept { return Mark{used_}; }
-  void release(Mark mark) noexcept;  // `mark` must come from this arena and must not have been released already
   void reset() noexcept { used_ = 0; }
 
   // Ends planning: allocates the planned bytes and starts at the front. Call once. Throws Error if memory is short.

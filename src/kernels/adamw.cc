@@ -61,21 +61,17 @@ struct Arrays {
   const float* HWY_RESTRICT gradient;
   float* HWY_RESTRICT m;
   float* HWY_RESTRICT v;
-  Half* HWY_RESTRICT copy;
 };
 
-// Updates kN elements from i on. kCopy = kF32 writes no copy.
-template <DType kCopy>
+// Updates kN elements from i on.
 HWY_INLINE void Step(const Update& update, const Arrays& a, size_t i) {
   const Element x =
       update({hn::LoadU(d, a.p + i), hn::LoadU(d, a.m + i), hn::LoadU(d, a.v + i)}, hn::LoadU(d, a.gradient + i));
   hn::StoreU(x.p, d, a.p + i);
   hn::StoreU(x.m, d, a.m + i);
   hn::StoreU(x.v, d, a.v + i);
-  if constexpr (kCopy != DType::kF32) StoreAs<kCopy>(x.p, a.copy + i);
 }
 
-template <DType kCopy>
 HWY_INLINE void StepN(const Update& update, const Arrays& a, size_t i, size_t n) {
   constexpr DType kF32 = DType::kF32;
   const Element x = update({LoadNAs<kF32>(a.p + i, n), LoadNAs<kF32>(a.m + i, n), LoadNAs<kF32>(a.v + i, n)},
@@ -83,7 +79,6 @@ HWY_INLINE void StepN(const Update& update, const Arrays& a, size_t i, size_t n)
   StoreNAs<kF32>(x.p, a.p + i, n);
   StoreNAs<kF32>(x.m, a.m + i, n);
   StoreNAs<kF32>(x.v, a.v + i, n);
-  if constexpr (kCopy != DType::kF32) StoreNAs<kCopy>(x.p, a.copy + i, n);
 }
 
 HWY_INLINE void PrefetchLine(const Arrays& a, size_t i) {
@@ -93,26 +88,18 @@ HWY_INLINE void PrefetchLine(const Arrays& a, size_t i) {
   hwy::Prefetch(a.v + i);
 }
 
-template <DType kCopy>
-HWY_INLINE void Run(const AdamW& options, const Arrays& arrays, size_t n) {
+}  // namespace
+
+void AdamWUpdate(const AdamW& options, float* p, const float* gradient, float* m, float* v, size_t n) {
+  const Arrays arrays = {p, gradient, m, v};
   const Update update(options);
   size_t i = 0;
   for (; i + kVirtualLanes <= n; i += kVirtualLanes) {  // one cache line of each array
     PrefetchLine(arrays, i + kAhead);
-    for (size_t part = 0; part < kVirtualLanes; part += kN) Step<kCopy>(update, arrays, i + part);
+    for (size_t part = 0; part < kVirtualLanes; part += kN) Step(update, arrays, i + part);
   }
-  for (; i + kN <= n; i += kN) Step<kCopy>(update, arrays, i);
-  if (i < n) StepN<kCopy>(update, arrays, i, n - i);
-}
-
-}  // namespace
-
-void AdamWUpdate(const AdamW& options, float* p, const float* gradient, float* m, float* v, size_t n, Half* copy,
-                 DType copy_type) {
-  const Arrays arrays = {p, gradient, m, v, copy};
-  if (copy == nullptr) return Run<DType::kF32>(options, arrays, n);
-  if (copy_type == DType::kBF16) return Run<DType::kBF16>(options, arrays, n);
-  Run<DType::kF16>(options, arrays, n);
+  for (; i + kN <= n; i += kN) Step(update, arrays, i);
+  if (i < n) StepN(update, arrays, i, n - i);
 }
 
 }  // namespace quern::kernels::HWY_NAMESPACE
@@ -123,9 +110,8 @@ namespace quern::kernels {
 
 HWY_EXPORT(AdamWUpdate);
 
-void adamw(const AdamW& options, float* p, const float* gradient, float* m, float* v, size_t n, Half* copy,
-           DType copy_type) noexcept {
-  HWY_DYNAMIC_DISPATCH(AdamWUpdate)(options, p, gradient, m, v, n, copy, copy_type);
+void adamw(const AdamW& options, float* p, const float* gradient, float* m, float* v, size_t n) noexcept {
+  HWY_DYNAMIC_DISPATCH(AdamWUpdate)(options, p, gradient, m, v, n);
 }
 
 }  // namespace quern::kernels

@@ -1,10 +1,8 @@
-// AdamW, fused with clipping and the 16-bit working copy: one pass over memory.
+// AdamW, fused with clipping: one pass over memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-
-#include "kernels/types.h"
 
 namespace quern::kernels {
 
@@ -25,10 +23,9 @@ struct AdamW {
 // and c2 likewise; 1 - beta, c1 and c2 are computed in double precision and rounded):
 //   m = fma(beta1, m, (1 - beta1) * g),  v = fma(beta2, v, ((1 - beta2) * g) * g),
 //   p = fma(-rate, fma(weight_decay, p, (m * c1) / (sqrt(v * c2) + epsilon)), p).
-// NaN and infinity propagate as in IEEE 754: the caller checks the gradient first (all_finite). If `copy` is not null,
-// copy[i] = p as `copy_type` (bf16 or fp16, nearest even). The gradient is only read. Arrays must not overlap. Any
-// alignment, any thread, no allocation; elements are independent, so any split gives the same bits.
-void adamw(const AdamW& options, float* p, const float* gradient, float* m, float* v, size_t n, Half* copy = nullptr,
-           DType copy_type = DType::kBF16) noexcept;
+// NaN and infinity propagate as in IEEE 754: the caller checks the gradient first (all_finite). The gradient is
+// only read. Arrays must not overlap. Any alignment, any thread, no allocation; elements are independent, so any split
+// gives the same bits.
+void adamw(const AdamW& options, float* p, const float* gradient, float* m, float* v, size_t n) noexcept;
 
 }  // namespace quern::kernels

@@ -340,12 +340,7 @@ size_t block_floats() {
 
 void gemm(const Gemm& args, std::span<float> scratch) noexcept {
   assert(scratch.size() >= kGemmScratch);
-  assert(args.residual == nullptr || args.residual != args.c);
-  assert(args.bias != nullptr || args.epilogue == Epilogue::kNone || args.epilogue == Epilogue::kResidual);
-  assert(args.residual != nullptr ||
-         (args.epilogue != Epilogue::kResidual && args.epilogue != Epilogue::kBiasResidual));
-  assert(args.saved.data == nullptr ||
-         (args.epilogue != Epilogue::kResidual && args.epilogue != Epilogue::kBiasResidual));
+  assert(args.bias != nullptr || args.epilogue == Epilogue::kNone);
   HWY_DYNAMIC_DISPATCH(RunGemm)(args, scratch.data(), block_floats());
 }
 
@@ -379,7 +374,6 @@ Gemm block_of(const Gemm& g, Range rows, Range columns) noexcept {
   }
   if (g.c != nullptr) block.c = g.c + within_c;
   if (g.bias != nullptr) block.bias = g.bias + columns.begin;
-  if (g.residual != nullptr) block.residual = g.residual + within_c;
   if (g.saved.data != nullptr) block.saved.data = static_cast<char*>(g.saved.data) + within_c * size_of(g.saved.type);
   return block;
 }

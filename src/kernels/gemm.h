@@ -30,10 +30,8 @@ struct Operand {
 // Applied to a finished element x before it is stored; with `add`, x is a chain that started from C.
 enum class Epilogue : uint8_t {
   kNone,
-  kBias,          // x + bias[j]
-  kBiasGelu,      // gelu(x + bias[j])
-  kResidual,      // x + residual[i, j]
-  kBiasResidual,  // (x + bias[j]) + residual[i, j]
+  kBias,      // x + bias[j]
+  kBiasGelu,  // gelu(x + bias[j])
 };
 
 struct Gemm {
@@ -46,11 +44,10 @@ struct Gemm {
   size_t c_stride = 0;
   bool add = false;  // C += instead of C =
   Epilogue epilogue = Epilogue::kNone;
-  const float* bias = nullptr;      // (N)
-  const float* residual = nullptr;  // (M, N) with c_stride, not C itself: use `add` to add to C in place
+  const float* bias = nullptr;  // (N)
   // Where to save y = x + bias[j], or x without a bias, for backward: (M, N) with c_stride; not saved if null. As bf16
   // or fp16 it is rounded to nearest even, and C is computed from the rounded value: C is y as backward will read it,
-  // or gelu of that. Not with a residual.
+  // or gelu of that.
   SavedTensor saved = {};
 };
 

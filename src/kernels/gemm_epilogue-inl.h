@@ -43,26 +43,23 @@ HWY_INLINE void StoreRoundedBF16(V (&x)[n], Half* HWY_RESTRICT p) {
 // Rows of a full tile that are finished at a time: 6 vectors (AVX-512) or 4, whose GELUs run interleaved.
 constexpr size_t kFinishRows = 2;
 
-constexpr bool HasBias(Epilogue e) {
-  return e == Epilogue::kBias || e == Epilogue::kBiasGelu || e == Epilogue::kBiasResidual;
-}
-constexpr bool HasResidual(Epilogue e) { return e == Epilogue::kResidual || e == Epilogue::kBiasResidual; }
+constexpr bool HasBias(Epilogue e) { return e == Epilogue::kBias || e == Epilogue::kBiasGelu; }
 
 // Nothing is saved.
-struct KeepNothing {
+struct SaveNothing {
   using Element = float;
-  static constexpr bool kKeeps = false;
+  static constexpr bool kSaves = false;
   template <size_t n>
-  static HWY_INLINE void Keep(V (&)[n], Element*) {}
+  static HWY_INLINE void Save(V (&)[n], Element*) {}
 };
 
 // Stores n vectors as `kType` and leaves the stored values in y, so that C is computed from what backward reads.
 template <DType kType>
-struct KeepAs {
+struct SaveAs {
   using Element = Stored<kType>;
-  static constexpr bool kKeeps = true;
+  static constexpr bool kSaves = true;
   template <size_t n>
-  static HWY_INLINE void Keep(V (&y)[n], Element* HWY_RESTRICT p) {
+  static HWY_INLINE void Save(V (&y)[n], Element* HWY_RESTRICT p) {
     if constexpr (kType == DType::kBF16) {
       StoreRoundedBF16(y, p);
     } else {
@@ -80,17 +77,16 @@ struct KeepAs {
 };
 
 // Pointers to the elements of a row of C and the epilogue's operands; null if the epilogue does not use them.
-template <class Keeper>
+template <class Saver>
 struct EpilogueRow {
   float* c;
   const float* bias;
-  const float* residual;
-  typename Keeper::Element* saved;
+  typename Saver::Element* saved;
 };
 
 // Finishes n vectors at offset `at` of `kRows` rows that are `stride` apart.
-template <Epilogue kEpilogue, size_t kRows, size_t n, class Keeper>
-HWY_INLINE void FinishVectors(const EpilogueRow<Keeper>& row, size_t stride, size_t at) {
+template <Epilogue kEpilogue, size_t kRows, size_t n, class Saver>
+HWY_INLINE void FinishVectors(const EpilogueRow<Saver>& row, size_t stride, size_t at) {
   V x[kRows * n];
   Unroll<kRows>([&](auto r) HWY_ATTR {
     V y[n];
@@ -98,9 +94,8 @@ HWY_INLINE void FinishVectors(const EpilogueRow<Keeper>& row, size_t stride, siz
       const size_t e = at + v * kN;
       y[v] = hn::LoadU(d, row.c + r * stride + e);
       if constexpr (HasBias(kEpilogue)) y[v] = hn::Add(y[v], hn::LoadU(d, row.bias + e));
-      if constexpr (HasResidual(kEpilogue)) y[v] = hn::Add(y[v], hn::LoadU(d, row.residual + r * stride + e));
     });
-    if constexpr (Keeper::kKeeps) Keeper::Keep(y, row.saved + r * stride + at);
+    if constexpr (Saver::kSaves) Saver::Save(y, row.saved + r * stride + at);
     Unroll<n>([&](auto v) HWY_ATTR { x[r * n + v] = y[v]; });
   });
   if constexpr (kEpilogue == Epilogue::kBiasGelu) GeluEach(x);
@@ -108,41 +103,39 @@ HWY_INLINE void FinishVectors(const EpilogueRow<Keeper>& row, size_t stride, siz
 }
 
 // Finishes n < kN elements at offset `at` through buffers: touches nothing past them.
-template <Epilogue kEpilogue, class Keeper>
-HWY_INLINE void FinishTail(const EpilogueRow<Keeper>& row, size_t at, size_t n) {
-  HWY_ALIGN float c[kN] = {}, bias[kN] = {}, residual[kN] = {};
-  HWY_ALIGN typename Keeper::Element saved[kN];
+template <Epilogue kEpilogue, class Saver>
+HWY_INLINE void FinishTail(const EpilogueRow<Saver>& row, size_t at, size_t n) {
+  HWY_ALIGN float c[kN] = {}, bias[kN] = {};
+  HWY_ALIGN typename Saver::Element saved[kN];
   std::memcpy(c, row.c + at, n * sizeof(float));
   if constexpr (HasBias(kEpilogue)) std::memcpy(bias, row.bias + at, n * sizeof(float));
-  if constexpr (HasResidual(kEpilogue)) std::memcpy(residual, row.residual + at, n * sizeof(float));
-  FinishVectors<kEpilogue, 1, 1, Keeper>({c, bias, residual, saved}, 0, 0);
+  FinishVectors<kEpilogue, 1, 1, Saver>({c, bias, saved}, 0, 0);
   std::memcpy(row.c + at, c, n * sizeof(float));
-  if constexpr (Keeper::kKeeps) std::memcpy(row.saved + at, saved, n * sizeof(saved[0]));
+  if constexpr (Saver::kSaves) std::memcpy(row.saved + at, saved, n * sizeof(saved[0]));
 }
 
 // Pointers to the rows that start at element (i, j) of C.
-template <Epilogue kEpilogue, class Keeper>
-HWY_INLINE EpilogueRow<Keeper> RowAt(const Gemm& g, size_t i, size_t j) {
+template <Epilogue kEpilogue, class Saver>
+HWY_INLINE EpilogueRow<Saver> RowAt(const Gemm& g, size_t i, size_t j) {
   const size_t start = i * g.c_stride + j;
-  EpilogueRow<Keeper> row{g.c + start, nullptr, nullptr, nullptr};
+  EpilogueRow<Saver> row{g.c + start, nullptr, nullptr};
   if constexpr (HasBias(kEpilogue)) row.bias = g.bias + j;
-  if constexpr (HasResidual(kEpilogue)) row.residual = g.residual + start;
-  if constexpr (Keeper::kKeeps) row.saved = static_cast<typename Keeper::Element*>(g.saved.data) + start;
+  if constexpr (Saver::kSaves) row.saved = static_cast<typename Saver::Element*>(g.saved.data) + start;
   return row;
 }
 
 // Finishes rows i ... i + rows and columns j ... j + cols of C.
-template <Epilogue kEpilogue, class Keeper>
+template <Epilogue kEpilogue, class Saver>
 void Finish(const Gemm& g, size_t i, size_t rows, size_t j, size_t cols) {
   size_t r = i;
   for (; r + kFinishRows <= i + rows && cols == kTileCols; r += kFinishRows) {
-    FinishVectors<kEpilogue, kFinishRows, kTileVecs>(RowAt<kEpilogue, Keeper>(g, r, j), g.c_stride, 0);
+    FinishVectors<kEpilogue, kFinishRows, kTileVecs>(RowAt<kEpilogue, Saver>(g, r, j), g.c_stride, 0);
   }
   for (; r < i + rows; ++r) {
-    const EpilogueRow<Keeper> row = RowAt<kEpilogue, Keeper>(g, r, j);
+    const EpilogueRow<Saver> row = RowAt<kEpilogue, Saver>(g, r, j);
     size_t at = 0;
     for (; at + kN <= cols; at += kN) FinishVectors<kEpilogue, 1, 1>(row, 0, at);
-    if (at < cols) FinishTail<kEpilogue, Keeper>(row, at, cols - at);
+    if (at < cols) FinishTail<kEpilogue, Saver>(row, at, cols - at);
   }
 }
 
@@ -150,14 +143,14 @@ using FinishFunction = void (*)(const Gemm&, size_t i, size_t rows, size_t j, si
 
 template <Epilogue kEpilogue>
 HWY_INLINE FinishFunction FinishSaving(const SavedTensor& saved) {
-  if (saved.data == nullptr) return kEpilogue == Epilogue::kNone ? nullptr : &Finish<kEpilogue, KeepNothing>;
+  if (saved.data == nullptr) return kEpilogue == Epilogue::kNone ? nullptr : &Finish<kEpilogue, SaveNothing>;
   switch (saved.type) {
     case DType::kF32:
-      return &Finish<kEpilogue, KeepAs<DType::kF32>>;
+      return &Finish<kEpilogue, SaveAs<DType::kF32>>;
     case DType::kBF16:
-      return &Finish<kEpilogue, KeepAs<DType::kBF16>>;
+      return &Finish<kEpilogue, SaveAs<DType::kBF16>>;
     case DType::kF16:
-      return &Finish<kEpilogue, KeepAs<DType::kF16>>;
+      return &Finish<kEpilogue, SaveAs<DType::kF16>>;
   }
   return nullptr;
 }
@@ -171,10 +164,6 @@ HWY_INLINE FinishFunction FinishFor(const Gemm& g) {
       return FinishSaving<Epilogue::kBias>(g.saved);
     case Epilogue::kBiasGelu:
       return FinishSaving<Epilogue::kBiasGelu>(g.saved);
-    case Epilogue::kResidual:
-      return &Finish<Epilogue::kResidual, KeepNothing>;
-    case Epilogue::kBiasResidual:
-      return &Finish<Epilogue::kBiasResidual, KeepNothing>;
   }
   return nullptr;
 }
