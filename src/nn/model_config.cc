@@ -6,11 +6,6 @@
 namespace quern {
 namespace {
 
-constexpr size_t kMaxLayers = 1024;
-constexpr size_t kMaxWidth = 1 << 16;
-constexpr size_t kMaxContext = 1 << 20;
-constexpr size_t kMaxVocabulary = 1 << 24;
-
 void check_range(const char* field, size_t value, size_t max) {
   if (value < 1 || value > max) throw Error("[model] {}: expected 1 to {}, found {}", field, max, value);
 }

@@ -7,6 +7,12 @@
 
 namespace quern {
 
+// The largest sizes that a model may have; the settings of a run have the same limits.
+inline constexpr size_t kMaxLayers = 1024;
+inline constexpr size_t kMaxWidth = 1 << 16;
+inline constexpr size_t kMaxContext = 1 << 20;
+inline constexpr size_t kMaxVocabulary = 1 << 24;
+
 struct ModelConfig {
   size_t layers = 4;
   size_t heads = 4;

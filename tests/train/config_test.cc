@@ -135,7 +135,10 @@ TEST(RunConfig, ErrorsNamePlaceExpectedAndFound) {
   EXPECT_HAS("found 'optimiser'; did you mean [optimizer]?", toml_message("[optimiser]\nrate = 1.0"));
   EXPECT_HAS("expected a table of model, train, optimizer, data, checkpoint, log, diagnostics, found 'model'",
              toml_message("model = 1"));
-  EXPECT_HAS("run.toml:2:10: model.layers: expected a whole number from 1 to 1000, found 0",
+  // The limits of the settings are those of the model.
+  EXPECT_HAS("model.width: expected a whole number from 1 to 65536, found 65537",
+             toml_message("[model]\nwidth = 65537"));
+  EXPECT_HAS("run.toml:2:10: model.layers: expected a whole number from 1 to 1024, found 0",
              toml_message("[model]\nlayers = 0"));
   EXPECT_HAS("found -3", toml_message("[model]\nlayers = -3"));
   EXPECT_HAS("found 'x'", toml_message("[model]\nlayers = 'x'"));
