@@ -35,4 +35,3 @@ add_executable(quern_bench_program ${QUERN_BENCH_PROGRAM_SOURCES} $<TARGET_OBJEC
 set_target_properties(quern_bench_program PROPERTIES OUTPUT_NAME quern-bench)
 target_link_libraries(quern_bench_program PRIVATE quern_bench)
 target_compile_options(quern_bench_program PRIVATE ${QUERN_PROGRAM_OPTIMIZATION})
-quern_precompile_as(quern_bench_program quern_cli)

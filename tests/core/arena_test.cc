@@ -20,8 +20,8 @@ struct Layout {
 Layout lay_out(Arena& arena) {
   Layout layout;
   layout.weights = arena.take<float>(100);  // 448 bytes
-  layout.flags = arena.take<uint8_t>(1);  // 64
-  layout.tail = arena.take<double>(8);    // 64
+  layout.flags = arena.take<uint8_t>(1);    // 64
+  layout.tail = arena.take<double>(8);      // 64
   return layout;
 }
 
