@@ -1,5 +1,7 @@
 #include "kernels/embedding.h"
 
+#include <cstring>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/embedding.cc"
 #include "hwy/foreach_target.h"
@@ -14,6 +16,12 @@ HWY_INLINE void AddRows(const float* HWY_RESTRICT a, const float* HWY_RESTRICT b
   size_t i = 0;
   for (; i + kN <= C; i += kN) hn::StoreU(hn::Add(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
   for (; i < C; ++i) out[i] = a[i] + b[i];
+}
+
+HWY_INLINE void AddToRow(const float* HWY_RESTRICT dout, float* HWY_RESTRICT row, size_t C) {
+  size_t i = 0;
+  for (; i + kN <= C; i += kN) hn::StoreU(hn::Add(hn::LoadU(d, row + i), hn::LoadU(d, dout + i)), d, row + i);
+  for (; i < C; ++i) row[i] += dout[i];
 }
 
 // Both sums use a single read of dout.
@@ -35,16 +43,25 @@ HWY_INLINE void AddToRows(const float* HWY_RESTRICT dout, float* HWY_RESTRICT a,
 void EmbeddingForward(const int32_t* tokens, const float* token_table, const float* position_table, float* out,
                       size_t T, size_t C, size_t first_position) {
   for (size_t t = 0; t < T; ++t) {
-    AddRows(token_table + static_cast<size_t>(tokens[t]) * C, position_table + (first_position + t) * C, out + t * C,
-            C);
+    const float* row = token_table + static_cast<size_t>(tokens[t]) * C;
+    if (position_table == nullptr) {
+      std::memcpy(out + t * C, row, C * sizeof(float));
+    } else {
+      AddRows(row, position_table + (first_position + t) * C, out + t * C, C);
+    }
   }
 }
 
 void EmbeddingBackward(const int32_t* tokens, const float* dout, float* dtoken_table, float* dposition_table, size_t T,
                        size_t C, size_t first_position) {
   for (size_t t = 0; t < T; ++t) {
-    AddToRows(dout + t * C, dtoken_table + static_cast<size_t>(tokens[t]) * C,
-              dposition_table + (first_position + t) * C, C);
+    float* token = dtoken_table == nullptr ? nullptr : dtoken_table + static_cast<size_t>(tokens[t]) * C;
+    float* position = dposition_table == nullptr ? nullptr : dposition_table + (first_position + t) * C;
+    if (token != nullptr && position != nullptr) {
+      AddToRows(dout + t * C, token, position, C);
+    } else if (float* row = token != nullptr ? token : position; row != nullptr) {
+      AddToRow(dout + t * C, row, C);
+    }
   }
 }
 
