@@ -161,7 +161,7 @@ void bench_diagnostics(Context& context, const DiagnosticsWorkload& workload) {
   const auto tokens = random_tokens(vocabulary);
   Profiling profiling(context.threads());  // declared before the run, whose workers write to it until they end
   TrainRun run(config, vocabulary, *tokens);
-  Limiting limiting(training_flops_per_token(run.model.config(), config.model.context));
+  Limiting limiting(run.model.activations().training_flops(config.model.context));
 
   GradientHealth health;
   Logging logging;

@@ -167,7 +167,7 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
   }
   const std::string name = name_of(workload, config);
   const double work = tokens_of(config, steps);
-  const double per_token = training_flops_per_token(ours.model.config(), config.model.context);
+  const double per_token = ours.model.activations().training_flops(config.model.context);
   const double peak =
       std::max(context.machine().fma_peak_gflops, report::quick_fma_peak_gflops(threads));  // turbo varies
   report::Utilisation utilisation(peak, [threads] { return report::quick_fma_peak_gflops(threads); });

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "data/token_buffer.h"
+#include "nn/models/gpt2.h"
 #include "train/trainer.h"
 
 namespace quern::bench {
@@ -24,7 +25,7 @@ struct TrainRun {
 
   data::TrainingBatches batches;
   train::Plan plan;
-  Gpt model;
+  nn::Gpt2 model;
   std::unique_ptr<train::Trainer> trainer;
 };
 

@@ -27,7 +27,7 @@ from scaling.steps import Options, simulate
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 HELP = {
     "divisor": "workers / divisor pieces for each 4 C x C floats of a matrix (nn/gradient.cc)",
-    "segment_floats": "floats per segment, the smallest piece (nn/parameters.h)",
+    "segment_floats": "floats per segment, the smallest piece (nn/parameter_table.h)",
     "gap_us": "time from the end of a step to the start of the next, when no thread has work",
     "submit_us": "time to push one task and wake its worker",
     "pass_us": "time until a spinning thread sees a ticket",

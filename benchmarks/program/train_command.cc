@@ -8,7 +8,7 @@
 #include "cli/progress.h"
 #include "core/byte_size.h"
 #include "core/cpu_info.h"
-#include "nn/model_config.h"
+#include "nn/models/model_config.h"
 #include "train/config.h"
 
 namespace quern::bench {
@@ -62,7 +62,7 @@ cli::Parser add_train_bench(cli::Parser root, TrainBenchOptions& options) {
   train.add_number("--steps", options.workload.steps, "N", "Steps per timed round; 0: about one second");
   train.add_number("--batch", options.workload.batch, "N", "Sequences per step; 0: the preset's");
   train.add_number("--context", options.workload.context, "N", "Tokens per sequence; 0: the preset's",
-                   {0, kMaxContext});
+                   {0, nn::kMaxContext});
   train.add_list("--set", options.workload.settings, "TABLE.NAME=VALUE",
                  "Change a setting of the config; may be repeated");
   train.add_text("--precision", options.workload.precision, "NAME", "fp32, bf16 or fp16, compared with fp32");

@@ -96,13 +96,13 @@ py::dict evaluate(const TrainedModel& trained, const py::args& paths, const py::
 
 std::string weights_hash(const TrainedModel& trained) {
   const py::gil_scoped_release unlocked;
-  return checkpoint::weights_hash(train::tensor_refs(trained.model->layout(), trained.model->weights().values()));
+  return checkpoint::weights_hash(train::tensor_refs(trained.model->parameters(), trained.model->weights().values()));
 }
 
 std::string repr(const TrainedModel& trained) {
-  const ModelConfig& model = trained.model->config();
+  const nn::ModelConfig& model = trained.model->config();
   return fmt::format("<quern.Model {}: step {}, {} parameters, context {}, vocabulary {}>", trained.folder.string(),
-                     trained.state.step, trained.model->layout().count(), model.context, model.vocabulary);
+                     trained.state.step, trained.model->parameters().count(), model.context, model.vocabulary);
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ void bind_model(py::module_& module) {
       .def_property_readonly(
           "step", [](const TrainedModel& self) { return self.state.step; }, kStepDoc)
       .def_property_readonly(
-          "parameters", [](const TrainedModel& self) { return self.model->layout().count(); }, kParametersDoc)
+          "parameters", [](const TrainedModel& self) { return self.model->parameters().count(); }, kParametersDoc)
       .def_property_readonly(
           "context", [](const TrainedModel& self) { return self.model->config().context; }, kContextDoc)
       .def_property_readonly(

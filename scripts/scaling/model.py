@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 PANEL_COLUMNS = 48  # kernels::kPanelColumns
-SEGMENT_ROWS = 48   # nn/parameters.h
+SEGMENT_ROWS = 48   # nn/parameter_table.h
 MICRO_BATCH_TOKENS = 256
 PACK_FROM = 4       # min micro-batches per step for which weights are stored packed, train/trainer.h
 

@@ -43,12 +43,12 @@ Model Model::load(const std::filesystem::path& run, const std::function<void(con
 std::filesystem::path Model::path() const { return impl_->trained.folder; }
 std::string Model::config() const { return train::to_toml(impl_->trained.config); }
 uint64_t Model::step() const { return impl_->trained.state.step; }
-size_t Model::parameters() const { return impl_->trained.model->layout().count(); }
+size_t Model::parameters() const { return impl_->trained.model->parameters().count(); }
 size_t Model::context() const { return impl_->trained.model->config().context; }
 size_t Model::vocabulary() const { return impl_->trained.model->config().vocabulary; }
 std::string Model::weights_hash() const {
-  Gpt& model = *impl_->trained.model;
-  return checkpoint::weights_hash(train::tensor_refs(model.layout(), model.weights().values()));
+  nn::LanguageModel& model = *impl_->trained.model;
+  return checkpoint::weights_hash(train::tensor_refs(model.parameters(), model.weights().values()));
 }
 
 Tokenizer Model::tokenizer() const {

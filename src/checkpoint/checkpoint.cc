@@ -26,10 +26,12 @@ constexpr const char* kConfig = "config.json";
 constexpr const char* kState = "state.json";
 constexpr size_t kMaxStateBytes = 1 << 20;
 
-void append(std::vector<Tensor>& tensors, std::span<const TensorRef> refs, std::string_view suffix) {
+std::vector<Tensor> tensors_of(std::span<const TensorRef> refs) {
+  std::vector<Tensor> tensors;
   for (const TensorRef& ref : refs) {
-    tensors.push_back({ref.name + std::string(suffix), Dtype::kF32, ref.shape, std::as_bytes(ref.values)});
+    tensors.push_back({ref.name, Dtype::kF32, ref.shape, std::as_bytes(ref.values)});
   }
+  return tensors;
 }
 
 // A file of a checkpoint that is being written: its current and its final path.
@@ -91,19 +93,20 @@ MappedFile open_stamped(const fs::path& folder, const StateFile& state, const st
   return file;
 }
 
-// Every wanted tensor must exist with the same shape and dtype, and the file must not contain others.
-void check_same(const fs::path& path, const safetensors::File& file, std::span<const Tensor> wanted) {
+// Every wanted tensor must exist with the same shape and dtype, and the file must not contain others. `what` the file
+// contains: a model or an optimizer.
+void check_same(const fs::path& path, std::string_view what, const safetensors::File& file,
+                std::span<const Tensor> wanted) {
   for (const Tensor& tensor : wanted) {
     const Tensor* found = file.find(tensor.name);
     if (found == nullptr) {
-      throw Error(
-          "[checkpoint] {}: contains a different model: expected tensor {} of shape {}, found none of that name",
-          path.native(), in_quotes(tensor.name), describe(tensor.shape));
+      throw Error("[checkpoint] {}: contains a different {}: expected tensor {} of shape {}, found none of that name",
+                  path.native(), what, in_quotes(tensor.name), describe(tensor.shape));
     }
     if (found->shape != tensor.shape || found->dtype != tensor.dtype) {
-      throw Error("[checkpoint] {}: contains a different model: tensor {}: expected {} {}, found {} {}", path.native(),
-                  in_quotes(tensor.name), dtype_name(tensor.dtype), describe(tensor.shape), dtype_name(found->dtype),
-                  describe(found->shape));
+      throw Error("[checkpoint] {}: contains a different {}: tensor {}: expected {} {}, found {} {}", path.native(),
+                  what, in_quotes(tensor.name), dtype_name(tensor.dtype), describe(tensor.shape),
+                  dtype_name(found->dtype), describe(found->shape));
     }
   }
   if (file.tensors().size() == wanted.size()) return;
@@ -111,15 +114,15 @@ void check_same(const fs::path& path, const safetensors::File& file, std::span<c
     const bool known =
         std::any_of(wanted.begin(), wanted.end(), [&](const Tensor& w) { return w.name == tensor.name; });
     if (!known) {
-      throw Error("[checkpoint] {}: contains a different model: expected {} tensors, found {}, among them {}",
-                  path.native(), wanted.size(), file.tensors().size(), in_quotes(tensor.name));
+      throw Error("[checkpoint] {}: contains a different {}: expected {} tensors, found {}, among them {}",
+                  path.native(), what, wanted.size(), file.tensors().size(), in_quotes(tensor.name));
     }
   }
 }
 
-void copy_all(const safetensors::File& file, std::span<const TensorRef> refs, std::string_view suffix) {
+void copy_all(const safetensors::File& file, std::span<const TensorRef> refs) {
   for (const TensorRef& ref : refs) {
-    const Tensor* tensor = file.find(ref.name + std::string(suffix));
+    const Tensor* tensor = file.find(ref.name);
     assert(tensor != nullptr && tensor->bytes.size() == ref.values.size_bytes());
     std::byte* to = std::as_writable_bytes(ref.values).data();
     go_through(tensor->bytes, [&](std::span<const std::byte> piece) {
@@ -170,18 +173,12 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const State& state
   create_folders(folder);
   remove_leftovers(folder);
 
-  std::vector<Tensor> weights;
-  std::vector<Tensor> moments;
-  append(weights, tensors.weights, "");
-  append(moments, tensors.m, ".m");
-  append(moments, tensors.v, ".v");
-
   const fs::path path = folder / directory_name(state.step);
   AtomicDirectory directory(path);
   const auto target = [&](const char* name) { return Target{directory.temporary() / name, path / name}; };
   StateFile file{state, {}};
-  file.files[kModel] = write_tensors(target(kModel), weights);
-  file.files[kOptimizer] = write_tensors(target(kOptimizer), moments);
+  file.files[kModel] = write_tensors(target(kModel), tensors_of(tensors.weights));
+  file.files[kOptimizer] = write_tensors(target(kOptimizer), tensors_of(tensors.optimizer));
   file.files[kConfig] = write_text(target(kConfig), to_json(config));
   for (const ExtraFile& extra : extras) {
     const Target there = target(extra.name.c_str());
@@ -224,21 +221,12 @@ Checkpoint::Checkpoint(fs::path path, Parts parts, const StateFile& file)
 }
 
 void Checkpoint::load(const Tensors& tensors) const {
-  std::vector<Tensor> weights;
-  append(weights, tensors.weights, "");
-  check_same(path_ / kModel, model_, weights);
-  const bool with_moments = !tensors.m.empty() || !tensors.v.empty();
-  assert(!with_moments || optimizer_);
-  if (with_moments) {
-    std::vector<Tensor> moments;
-    append(moments, tensors.m, ".m");
-    append(moments, tensors.v, ".v");
-    check_same(path_ / kOptimizer, *optimizer_, moments);
-  }
-  copy_all(model_, tensors.weights, "");
-  if (!with_moments) return;
-  copy_all(*optimizer_, tensors.m, ".m");
-  copy_all(*optimizer_, tensors.v, ".v");
+  check_same(path_ / kModel, "model", model_, tensors_of(tensors.weights));
+  const bool with_optimizer = !tensors.optimizer.empty();
+  assert(!with_optimizer || optimizer_);
+  if (with_optimizer) check_same(path_ / kOptimizer, "optimizer", *optimizer_, tensors_of(tensors.optimizer));
+  copy_all(model_, tensors.weights);
+  if (with_optimizer) copy_all(*optimizer_, tensors.optimizer);
 }
 
 std::string weights_hash(std::span<const TensorRef> weights) {

@@ -1,7 +1,7 @@
 // A checkpoint: a directory with everything that a run needs to resume as if it had never been interrupted.
 //
 //   step-00000500/model.safetensors      weights
-//                 optimizer.safetensors  first and second moments, NAME.m and NAME.v
+//                 optimizer.safetensors  the optimizer's states, PARAMETER.STATE ("ln_f.bias.m")
 //                 config.json            the model's dimensions, for Hugging Face tools
 //                 state.json             step, data position, ..., sizes and SHA-256 of the other files
 //
@@ -29,11 +29,9 @@ struct TensorRef {
   std::span<float> values;  // as many as the shape requires
 };
 
-// m and v have the names of the weights they belong to; both may be empty.
 struct Tensors {
   std::span<const TensorRef> weights;
-  std::span<const TensorRef> m;
-  std::span<const TensorRef> v;
+  std::span<const TensorRef> optimizer;  // its states
 };
 
 // Another file in the directory: tensors, or text if there are none.
@@ -63,8 +61,8 @@ class Checkpoint {
   const State& state() const noexcept { return state_; }
   const safetensors::File& model() const noexcept { return model_; }
 
-  // Copies into the caller's memory; m and v only if they are not empty. Throws Error with the first difference if the
-  // names or shapes do not match the checkpoint; nothing is written in that case.
+  // Copies into the caller's memory; the optimizer's states only if there are any. Throws Error with the first
+  // difference if the names or shapes do not match the checkpoint; nothing is written in that case.
   void load(const Tensors& tensors) const;
 
  private:

@@ -57,7 +57,7 @@ int run_eval(const Options& options) {
   progress.show("reading the model and the text");
   const train::TrainedModel trained = train::load_model(options.run, warnings);
   const train::EvaluationText text = train::open_evaluation_text(trained, {options.data.begin(), options.data.end()});
-  const ModelConfig& config = trained.model->config();
+  const nn::ModelConfig& config = trained.model->config();
   const data::ValidationBatches windows(text.range, static_cast<uint32_t>(config.context));
   progress.show(fmt::format("evaluating {} tokens", windows.windows() * config.context));
   const train::Evaluation result = train::evaluate(*trained.model, windows, options.threads, trained.tokenizer.get());

@@ -9,8 +9,7 @@
 
 #include "core/arena.h"
 #include "core/thread_pool.h"
-#include "kernels/attention_decode.h"
-#include "nn/gpt.h"
+#include "nn/models/language_model.h"
 
 namespace quern {
 
@@ -35,7 +34,7 @@ struct DecoderOptions {
 // A model with packed weights is several times faster here: otherwise GEMM packs each matrix for every token.
 class Decoder {
  public:
-  explicit Decoder(const Gpt& model, const DecoderOptions& options = {});
+  explicit Decoder(const nn::LanguageModel& model, const DecoderOptions& options = {});
 
   // Appends one or more tokens. Returns the logits (V) at the last one's position, valid until the next call. Throws
   // Error, without any change, if there are no tokens or one is not in the vocabulary. Does not allocate. `tokens` must
@@ -48,42 +47,26 @@ class Decoder {
   void clear();
 
   std::span<const int32_t> window() const { return window_; }  // the tokens that the model sees
-  const Gpt& model() const { return *model_; }
-  size_t planned_bytes() const { return arena_.planned_bytes(); }
+  const nn::LanguageModel& model() const { return *model_; }
+  size_t planned_bytes() const { return arena_.planned_bytes() + work_.planned_bytes(); }
   // The number of threads that share `rows` positions.
   size_t members_for(size_t rows) const;
 
  private:
-  struct Scratch {
-    std::span<float> gemm, attention;
-  };
-
-  void lay_out();
+  void lay_out_cache();
   void check_tokens(std::span<const int32_t> tokens) const;
   void enter(std::span<const int32_t> tokens);
   void pass(const Member& member);
-  void forward(const kernels::NewPositions& positions, const Member& member);
-  void block(size_t layer, const kernels::NewPositions& positions, const Member& member);
-  kernels::SavedTensor saved() const;
-  void round_attention(size_t rows, const Member& member);
-  void norm(const Norm& norm, bool add_delta, size_t rows, const Member& member);
-  void logits(size_t row, const Member& member);
 
-  const Gpt* model_;
+  const nn::LanguageModel* model_;
   DecoderOptions options_;
-  kernels::CacheShape cache_shape_;
   std::vector<int32_t> window_;
   size_t cached_ = 0;  // number of positions in the window whose keys and values are cached
 
-  Arena arena_;
-  std::vector<std::span<float>> caches_;  // one per layer
-  std::span<float> x_, normed_, delta_;   // (rows, C)
-  std::span<float> qkv_;                  // (rows, 3C)
-  std::span<float> wide_;                 // (rows, 4C)
-  std::span<kernels::Half> saved_;        // (rows, 4C) if activations have 16 bits
-  std::span<float> logits_;               // (V)
-  std::vector<Scratch> scratch_;          // of the kernels, one per member
-  ThreadPool pool_;                       // last: its threads use all of the above
+  Arena arena_;  // of the cache
+  nn::KeyValueCache cache_;
+  nn::Workspace work_;
+  ThreadPool pool_;  // last: its threads use all of the above
 };
 
 }  // namespace quern

@@ -16,7 +16,8 @@ struct Release {
 
 }  // namespace
 
-TextGeneration::TextGeneration(const Gpt& model, const data::Tokenizer& tokenizer, const TextRequest& request)
+TextGeneration::TextGeneration(const nn::LanguageModel& model, const data::Tokenizer& tokenizer,
+                               const TextRequest& request)
     : tokenizer_(tokenizer),
       decoder_(model, {.threads = request.threads}),
       generation_(decoder_, tokenizer, prompt_tokens(tokenizer, request.prompt), request.options) {}

@@ -21,7 +21,7 @@ struct TextRequest {
 // like Generation and prompt_of().
 class TextGeneration {
  public:
-  TextGeneration(const Gpt& model, const data::Tokenizer& tokenizer, const TextRequest& request);
+  TextGeneration(const nn::LanguageModel& model, const data::Tokenizer& tokenizer, const TextRequest& request);
 
   // The characters that the next tokens complete; empty at the end. One caller at a time: throws Error on a concurrent
   // call.

@@ -2,36 +2,52 @@
 
 #include <algorithm>
 
-#include "kernels/embedding.h"
 #include "kernels/vector_ops.h"
 #include "nn/regions.h"
 
-namespace quern {
+namespace quern::nn {
 
-Gradient::Gradient(const ParameterLayout& layout, size_t workers)
-    : layout_(&layout),
+Gradient::Gradient(const ParameterTable& table, size_t workers)
+    : table_(&table),
       workers_(workers),
-      joins_(layout.tensors()[0].segments + layout.tensors()[1].segments),
-      width_(layout.tensors()[0].shape[1]),
-      values_(layout.size(), Fill::kZero),
-      input_rows_(layout.tensors()[0].size, Fill::kZero),
-      touched_(layout.tensors()[0].shape[0], 0),
-      norms_(layout.segments().size(), 0.0),
-      stats_(layout.segments().size()),
-      tickets_(std::make_unique<Signal[]>(layout.segments().size() + 1)) {}
+      values_(table.trainable_size(), Fill::kZero),
+      rows_index_(table.all().size()),
+      norms_(table.segments().size(), 0.0),
+      stats_(table.segments().size()) {
+  for (size_t i = 0; i < table.all().size(); ++i) {
+    const Parameter& parameter = table.all()[i];
+    if (!parameter.trainable) continue;
+    if (!parameter.lookup) {
+      if (parameter.is_matrix()) largest_product_ = std::max(largest_product_, parameter.size);
+      continue;
+    }
+    rows_index_[i] = rows_.size();
+    rows_.push_back({.parameter = static_cast<ParameterId>(i), .values = {}, .touched = {}});
+    if (parameter.tied()) {
+      rows_.back().values = AlignedBuffer<float>(parameter.size, Fill::kZero);
+      rows_.back().touched.assign(parameter.rows(), 0);
+    }
+    for (size_t s = 0; s < parameter.segments; ++s) joins_.push_back(parameter.first_segment + s);
+  }
+  tickets_ = std::make_unique<Signal[]>(table.segments().size() + rows_.size());
+}
 
-size_t Gradient::bytes_of(const ParameterLayout& layout) {
-  return (layout.size() + layout.tensors()[0].size) * sizeof(float);
+size_t Gradient::bytes_of(const ParameterTable& table) {
+  size_t floats = table.trainable_size();
+  for (const Parameter& parameter : table.all()) {
+    if (parameter.trainable && parameter.tied()) floats += parameter.size;
+  }
+  return floats * sizeof(float);
 }
 
 // A pass has about 4 or more layers of 4 matrices. Up to 4 workers settle into a stagger of the largest matrix of a
-// block, 4 C x C, at little cost; more workers get smaller pieces. The token table is many times larger and is also
-// split into pieces of that size. One product of 768 x 3,072 runs at 154 GFLOPS, but at 136 in 16 pieces, because the
-// right operand is then read from beyond L2.
-size_t Gradient::segments_at_once(size_t tensor) const {
-  const size_t piece = 4 * width_ * width_ / std::max<size_t>(1, workers_ / 4);
-  const TensorInfo& info = layout_->tensors()[tensor];
-  return std::clamp<size_t>(info.segments * piece / info.size, 1, info.segments);
+// block at little cost; more workers get smaller pieces. A token table is many times larger and is also split into
+// pieces of that size. One product of 768 x 3,072 runs at 154 GFLOPS, but at 136 in 16 pieces, because the right
+// operand is then read from beyond L2.
+size_t Gradient::segments_per_product(ParameterId id) const {
+  const size_t piece = largest_product_ / std::max<size_t>(1, workers_ / 4);
+  const Parameter& parameter = (*table_)[id];
+  return std::clamp<size_t>(parameter.segments * piece / parameter.size, 1, parameter.segments);
 }
 
 void Gradient::wait_for(Signal& ticket, uint32_t turn, const Member& member) {
@@ -46,7 +62,7 @@ void Gradient::wait_for(Signal& ticket, uint32_t turn, const Member& member) {
 }
 
 void Gradient::take_norm(size_t segment) {
-  const Segment& s = layout_->segments()[segment];
+  const Segment& s = table_->segments()[segment];
   const float* values = values_.data() + s.offset;
   if (!measures_) {
     norms_[segment] = kernels::squared_norm(values, s.size);
@@ -61,39 +77,47 @@ void Gradient::enter(size_t segment, const Turn& turn, const Member& member) {
 }
 
 void Gradient::leave(size_t segment, const Turn& turn) {
-  if (turn.last && segment >= joins_) take_norm(segment);
+  const bool joined_later = (*table_)[table_->segments()[segment].parameter].lookup;
+  if (turn.last && !joined_later) take_norm(segment);
   tickets_[segment].set(turn.number + 1);
 }
 
-void Gradient::enter_inputs(const Turn& turn, const Member& member) {
-  wait_for(tickets_[layout_->segments().size()], turn.number, member);
-  if (turn.first) std::fill_n(values_.data() + layout_->position_table(), layout_->tensors()[1].size, 0.0f);
+size_t Gradient::rows_ticket(ParameterId id) const {
+  return table_->segments().size() + rows_index_[static_cast<size_t>(id)];
 }
 
-void Gradient::add_inputs(const int32_t* tokens, const float* dx, size_t T) {
-  for (size_t t = 0; t < T; ++t) touched_[static_cast<size_t>(tokens[t])] = 1;
-  kernels::embedding_backward(tokens, dx, input_rows_.data(), values_.data() + layout_->position_table(), T, width_);
+void Gradient::enter_rows(ParameterId id, const Turn& turn, const Member& member) {
+  wait_for(tickets_[rows_ticket(id)], turn.number, member);
+  if (turn.first && !rows_of(id).tied()) std::fill_n(at(id), (*table_)[id].size, 0.0f);
 }
 
-void Gradient::leave_inputs(const Turn& turn) { tickets_[layout_->segments().size()].set(turn.number + 1); }
+float* Gradient::rows(ParameterId id) { return rows_of(id).tied() ? rows_of(id).values.data() : at(id); }
 
-void Gradient::join(size_t segment) {
-  const Segment& s = layout_->segments()[segment];
+void Gradient::touch(ParameterId id, std::span<const int32_t> rows) {
+  Rows& table = rows_of(id);
+  if (!table.tied()) return;
+  for (const int32_t row : rows) table.touched[static_cast<size_t>(row)] = 1;
+}
+
+void Gradient::leave_rows(ParameterId id, const Turn& turn) { tickets_[rows_ticket(id)].set(turn.number + 1); }
+
+void Gradient::join(size_t index) {
+  const Segment& s = table_->segments()[joins_[index]];
   const Timed timed(kJoin, static_cast<double>(s.size * sizeof(float)));
-  if (s.tensor == 0) {
-    for (size_t row = s.row; row < s.row + s.rows; ++row) {
-      if (touched_[row] == 0) continue;
-      float* inputs = input_rows_.data() + row * width_;
-      kernels::accumulate(values_.data() + layout_->token_table() + row * width_, inputs, width_);
-      std::fill_n(inputs, width_, 0.0f);
-      touched_[row] = 0;
-    }
+  Rows& table = rows_of(s.parameter);
+  const size_t width = (*table_)[s.parameter].width();
+  for (size_t row = s.row; table.tied() && row < s.row + s.rows; ++row) {
+    if (table.touched[row] == 0) continue;
+    float* looked_up = table.values.data() + row * width;
+    kernels::accumulate(at(s.parameter) + row * width, looked_up, width);
+    std::fill_n(looked_up, width, 0.0f);
+    table.touched[row] = 0;
   }
-  take_norm(segment);
+  take_norm(joins_[index]);
 }
 
 void Gradient::join_all() {
-  for (size_t segment = 0; segment < joins_; ++segment) join(segment);
+  for (size_t i = 0; i < joins_.size(); ++i) join(i);
 }
 
 double Gradient::squared_norm() const {
@@ -104,9 +128,9 @@ double Gradient::squared_norm() const {
 
 void Gradient::stop() noexcept {
   stopped_.store(true, std::memory_order_seq_cst);
-  for (size_t i = 0; i <= layout_->segments().size(); ++i) {
+  for (size_t i = 0; i < table_->segments().size() + rows_.size(); ++i) {
     tickets_[i].add(1u << 31);  // a sleeper only checks again when the number changes; this one is no worker's turn
   }
 }
 
-}  // namespace quern
+}  // namespace quern::nn

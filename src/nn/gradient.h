@@ -1,4 +1,5 @@
-// The gradient of all parameters: one buffer to which micro-batches are added in order, whichever worker computes them.
+// The gradient of all trainable parameters: one buffer to which micro-batches are added in order, whichever worker
+// computes them.
 #pragma once
 
 #include <atomic>
@@ -13,30 +14,33 @@
 #include "core/team.h"
 #include "kernels/tensor_stats.h"
 #include "nn/micro_batch.h"
-#include "nn/parameters.h"
+#include "nn/parameter_table.h"
 
-namespace quern {
+namespace quern::nn {
 
 // Every segment has a ticket: the number of the micro-batch that may add to it next. A worker waits for its turn, adds
 // in place and passes the ticket on. A segment therefore has one owner at a time, nothing is copied or reduced
 // afterwards, memory does not grow with the number of workers, and sums are in the order of the micro-batches. The
 // worker with the lowest turn never waits, so there is always progress as long as workers take micro-batches in order.
 //
-// The token table has two contributions, from the output projection and from the input rows. Each is its own ordered
-// sum; join() adds them up once at the end of a step.
+// The rows of a lookup table are added one by one, in another order of parameters than products are, so such a table
+// has one more ticket. A tied table has two contributions, from products and from lookups. Each is its own ordered sum;
+// join() adds them up once at the end of a step.
 class Gradient {
  public:
-  // `workers` is the number of workers, each of which computes micro-batches on its own.
-  explicit Gradient(const ParameterLayout& layout, size_t workers = 1);
+  // `workers` is the number of workers, each of which computes micro-batches on its own. `table` must outlive the
+  // gradient.
+  explicit Gradient(const ParameterTable& table, size_t workers = 1);
 
   std::span<float> values() { return values_.span(); }
   std::span<const float> values() const { return values_.span(); }
-  // Size in bytes of a gradient with this layout.
-  static size_t bytes_of(const ParameterLayout& layout);
+  float* at(ParameterId id) { return values_.data() + (*table_)[id].offset; }
+  // Size in bytes of a gradient of this table.
+  static size_t bytes_of(const ParameterTable& table);
 
-  // How many segments of a tensor a worker should add to in one product. With fewer, workers can follow each other more
-  // closely; with more, the product is faster. Affects only speed.
-  size_t segments_at_once(size_t tensor) const;
+  // How many segments of a parameter a worker should add to in one product. With fewer, workers can follow each other
+  // more closely; with more, the product is faster. Affects only speed.
+  size_t segments_per_product(ParameterId id) const;
 
   // Waits for the turn on a segment; throws Stopped after stop(). The caller may then add to the segment, or overwrite
   // it if the turn is the first of its step.
@@ -44,15 +48,17 @@ class Gradient {
   // Passes the segment on. The last turn of a step first computes its squared norm, while it is in the cache.
   void leave(size_t segment, const Turn& turn);
 
-  // In turn: adds dx (T, C) of a sequence to the rows of its tokens and positions.
-  void enter_inputs(const Turn& turn, const Member& member);
-  void add_inputs(const int32_t* tokens, const float* dx, size_t T);
-  void leave_inputs(const Turn& turn);
+  // In turn: adds to rows of a lookup table. The caller adds to rows(id), (rows, width), and names each row that it
+  // changes with touch().
+  void enter_rows(ParameterId id, const Turn& turn, const Member& member);
+  float* rows(ParameterId id);
+  void touch(ParameterId id, std::span<const int32_t> rows);
+  void leave_rows(ParameterId id, const Turn& turn);
 
-  // After the last turn of a step, once for each of 0 ... joins() - 1, on any thread: completes a segment of the tables
-  // and computes its norm.
-  size_t joins() const { return joins_; }
-  void join(size_t segment);
+  // After the last turn of a step, once for each of 0 ... joins() - 1, on any thread: completes a segment of a lookup
+  // table and computes its norm.
+  size_t joins() const { return joins_.size(); }
+  void join(size_t index);
   void join_all();
 
   // The sum of squares of the entire gradient, segments in order; after the last join().
@@ -68,21 +74,31 @@ class Gradient {
   void stop() noexcept;
 
  private:
+  // The rows of a lookup table.
+  struct Rows {
+    ParameterId parameter;
+    AlignedBuffer<float> values;   // (rows, width) if the table is tied; zero except for the touched rows
+    std::vector<uint8_t> touched;  // (rows) if it is tied
+    bool tied() const { return !touched.empty(); }
+  };
+
+  Rows& rows_of(ParameterId id) { return rows_[rows_index_[static_cast<size_t>(id)]]; }
+  size_t rows_ticket(ParameterId id) const;
   void wait_for(Signal& ticket, uint32_t turn, const Member& member);
   void take_norm(size_t segment);
 
-  const ParameterLayout* layout_;
+  const ParameterTable* table_;
   size_t workers_;
-  size_t joins_;
-  size_t width_;
+  size_t largest_product_ = 1;  // floats of the largest matrix, not counting lookup tables
   AlignedBuffer<float> values_;
-  AlignedBuffer<float> input_rows_;  // (V, C); zero except for the rows in touched_
-  std::vector<uint8_t> touched_;     // (V)
+  std::vector<Rows> rows_;
+  std::vector<size_t> rows_index_;  // by ParameterId: in rows_
+  std::vector<size_t> joins_;       // segments of lookup tables
   std::vector<double> norms_;
   std::vector<kernels::TensorStats> stats_;  // one per segment
   bool measures_ = false;
-  std::unique_ptr<Signal[]> tickets_;  // one per segment, and one for the inputs
+  std::unique_ptr<Signal[]> tickets_;  // one per segment, then one per lookup table
   std::atomic<bool> stopped_{false};
 };
 
-}  // namespace quern
+}  // namespace quern::nn

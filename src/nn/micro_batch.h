@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace quern {
+namespace quern::nn {
 
 // The position at which a micro-batch's gradient is added.
 struct Turn {
@@ -18,6 +18,7 @@ struct MicroBatch {
   const int32_t* targets = nullptr;  // (sequences, T), kernels::kIgnoreTarget for none
   size_t sequences = 0;
   size_t T = 0;
+  size_t first_position = 0;  // of every sequence; positions before it are in a cache
   // Identifies the dropout masks of the first sequence; those of the others follow it.
   uint64_t seed = 0;
   uint32_t step = 0;
@@ -32,4 +33,4 @@ inline constexpr size_t sequences_per_micro_batch(size_t T) {
   return T >= kMicroBatchTokens ? 1 : kMicroBatchTokens / T;
 }
 
-}  // namespace quern
+}  // namespace quern::nn

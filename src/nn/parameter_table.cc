@@ -1,13 +1,14 @@
-#include "nn/parameters.h"
+#include "nn/parameter_table.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numbers>
 #include <utility>
 
 #include "core/philox.h"
 
-namespace quern {
+namespace quern::nn {
 namespace {
 
 constexpr size_t kAlignFloats = 16;  // 64 bytes
@@ -31,72 +32,62 @@ void fill_normal(const RandomStream& stream, double deviation, std::span<float> 
 
 }  // namespace
 
-ParameterLayout::ParameterLayout(const ModelConfig& config) {
-  check(config);
-  const size_t C = config.width;
-  token_table_ = add("wte.weight", {config.vocabulary, C});
-  position_table_ = add("wpe.weight", {config.context, C});
-  for (size_t layer = 0; layer < config.layers; ++layer) {
-    const std::string prefix = "h." + std::to_string(layer) + ".";
-    BlockSlots block;
-    block.norm1 = add_norm(prefix + "ln_1", C);
-    block.qkv = add_linear(prefix + "attn.c_attn", C, 3 * C);
-    block.project = add_linear(prefix + "attn.c_proj", C, C);
-    block.norm2 = add_norm(prefix + "ln_2", C);
-    block.expand = add_linear(prefix + "mlp.c_fc", C, 4 * C);
-    block.contract = add_linear(prefix + "mlp.c_proj", 4 * C, C);
-    blocks_.push_back(block);
+ParameterId ParameterTable::add(ParameterSpec spec) {
+  Parameter parameter{std::move(spec)};
+  parameter.size = 1;
+  for (const size_t n : parameter.shape) parameter.size *= n;
+  count_ += parameter.size;
+  parameters_.push_back(std::move(parameter));
+  return static_cast<ParameterId>(parameters_.size() - 1);
+}
+
+void ParameterTable::use_in_product(ParameterId id, Product product) {
+  parameters_[static_cast<size_t>(id)].product = product;
+}
+
+void ParameterTable::lay_out() {
+  assert(segments_.empty());
+  for (Parameter& parameter : parameters_) {
+    if (parameter.trainable) place(parameter);
   }
-  final_norm_ = add_norm("ln_f", C);
-}
-
-size_t ParameterLayout::add(std::string name, std::vector<size_t> shape) {
-  size_t size = 1;
-  for (const size_t n : shape) size *= n;
-  const size_t offset = size_;
-  const bool matrix = shape.size() > 1;
-  tensors_.push_back({std::move(name), std::move(shape), offset, size, matrix, 0, 0});
-  size_ += (size + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
-  count_ += size;
-  cut(tensors_.size() - 1);
-  return offset;
-}
-
-void ParameterLayout::cut(size_t index) {
-  TensorInfo& tensor = tensors_[index];
-  tensor.first_segment = segments_.size();
-  const size_t rows = tensor.decay ? tensor.shape[0] : 1, width = tensor.size / rows;
-  const size_t at_once = std::max<size_t>(1, kSegmentFloats / width / kSegmentRows) * kSegmentRows;
-  for (size_t row = 0; row < rows; row += at_once) {
-    const size_t n = std::min(at_once, rows - row);
-    segments_.push_back({tensor.offset + row * width, n * width, index, row, n, tensor.decay});
+  trainable_size_ = size_;
+  for (Parameter& parameter : parameters_) {
+    if (!parameter.trainable) place(parameter);
   }
-  tensor.segments = segments_.size() - tensor.first_segment;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (parameters_[i].trainable) cut(static_cast<ParameterId>(i));
+  }
 }
 
-LinearSlots ParameterLayout::add_linear(const std::string& name, size_t in, size_t out) {
-  const size_t tensor = tensors_.size(), weight = add(name + ".weight", {in, out});
-  return {weight, add(name + ".bias", {out}), in, out, tensor};
+void ParameterTable::place(Parameter& parameter) {
+  parameter.offset = size_;
+  size_ += (parameter.size + kAlignFloats - 1) / kAlignFloats * kAlignFloats;
 }
 
-NormSlots ParameterLayout::add_norm(const std::string& name, size_t width) {
-  const size_t tensor = tensors_.size(), weight = add(name + ".weight", {width});
-  return {weight, add(name + ".bias", {width}), tensor};
+void ParameterTable::cut(ParameterId id) {
+  Parameter& parameter = parameters_[static_cast<size_t>(id)];
+  parameter.first_segment = segments_.size();
+  const size_t rows = parameter.rows(), width = parameter.width();
+  const size_t rows_per_segment = std::max<size_t>(1, kSegmentFloats / width / kSegmentRows) * kSegmentRows;
+  for (size_t row = 0; row < rows; row += rows_per_segment) {
+    const size_t n = std::min(rows_per_segment, rows - row);
+    segments_.push_back({parameter.offset + row * width, n * width, id, row, n, parameter.decay});
+  }
+  parameter.segments = segments_.size() - parameter.first_segment;
 }
 
-void initialise(const ParameterLayout& layout, size_t layers, uint64_t seed, std::span<float> weights) {
+void initialise(const ParameterTable& table, uint64_t seed, std::span<float> weights) {
   std::fill(weights.begin(), weights.end(), 0.0f);
-  const double residual = 0.02 / std::sqrt(2.0 * static_cast<double>(layers));
-  for (size_t t = 0; t < layout.tensors().size(); ++t) {
-    const TensorInfo& tensor = layout.tensors()[t];
-    const std::span<float> values = weights.subspan(tensor.offset, tensor.size);
-    if (tensor.shape.size() > 1) {
-      const RandomStream stream{.seed = seed, .purpose = Purpose::kInitialise, .sequence = static_cast<uint32_t>(t)};
-      fill_normal(stream, tensor.name.ends_with("c_proj.weight") ? residual : 0.02, values);
-    } else if (tensor.name.ends_with(".weight")) {
-      std::fill(values.begin(), values.end(), 1.0f);
+  for (size_t i = 0; i < table.all().size(); ++i) {
+    const Parameter& parameter = table.all()[i];
+    const std::span<float> values = weights.subspan(parameter.offset, parameter.size);
+    if (parameter.initial.kind == Initial::Kind::kConstant) {
+      std::fill(values.begin(), values.end(), static_cast<float>(parameter.initial.value));
+      continue;
     }
+    const RandomStream stream{.seed = seed, .purpose = Purpose::kInitialise, .sequence = static_cast<uint32_t>(i)};
+    fill_normal(stream, parameter.initial.value, values);
   }
 }
 
-}  // namespace quern
+}  // namespace quern::nn

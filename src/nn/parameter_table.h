@@ -1,5 +1,5 @@
-// Memory layout of a model's parameters: one buffer, one tensor after another, with Hugging Face GPT-2 names and
-// layouts. Weights, gradient and moments share the layout.
+// The parameters of a model: its layers declare them, then they are laid out as one buffer. Weights, gradient and the
+// optimizer's states share the layout.
 #pragma once
 
 #include <cstddef>
@@ -8,82 +8,90 @@
 #include <string>
 #include <vector>
 
-#include "nn/model_config.h"
+namespace quern::nn {
 
-namespace quern {
+// Identifies a parameter in its table.
+enum class ParameterId : uint32_t {};
 
-struct TensorInfo {
-  std::string name;           // "h.0.attn.c_attn.weight"
-  std::vector<size_t> shape;  // as Hugging Face stores it; linear weights are (in, out)
-  size_t offset = 0;          // floats from the start of the buffer; 64-byte aligned
-  size_t size = 0;            // floats
-  bool decay = false;         // weight decay applies to matrices only
-  size_t first_segment = 0;   // in ParameterLayout::segments()
-  size_t segments = 0;
+// The values of a parameter before the first step.
+struct Initial {
+  enum class Kind : uint8_t { kConstant, kNormal };
+  Kind kind = Kind::kConstant;
+  double value = 0;  // the constant, or the standard deviation
+
+  static Initial constant(double value) { return {Kind::kConstant, value}; }
+  static Initial normal(double deviation) { return {Kind::kNormal, deviation}; }
 };
 
-// A tensor, or a block of complete rows of a large matrix: the unit of ownership while gradients are added, and the
+// How matrix products use a parameter, which decides the packed copies that Weights keeps of it.
+enum class Product : uint8_t {
+  kNone,
+  kInOut,  // (in, out): forward is x W
+  kOutIn,  // (out, in): forward is x W^T
+};
+
+struct ParameterSpec {
+  std::string name;           // "h.0.attn.c_attn.weight"
+  std::vector<size_t> shape;  // as stored in files
+  Initial initial = {};
+  bool decay = false;     // whether weight decay applies
+  bool trainable = true;  // if false: no segment, no gradient, no optimizer state
+  bool lookup = false;    // whether rows are looked up by index, so that its gradient is added row by row
+  Product product = Product::kNone;
+};
+
+struct Parameter : ParameterSpec {
+  size_t offset = 0;         // floats from the start of the buffer; 64-byte aligned
+  size_t size = 0;           // floats
+  size_t first_segment = 0;  // in ParameterTable::segments()
+  size_t segments = 0;       // 0 if not trainable
+
+  bool is_matrix() const { return shape.size() > 1; }
+  size_t rows() const { return is_matrix() ? shape[0] : 1; }
+  size_t width() const { return size / rows(); }
+  // Whether it is both an embedding and a matrix of a product, such as a token table tied to the output projection.
+  bool tied() const { return lookup && product != Product::kNone; }
+};
+
+// A parameter, or a block of complete rows of a large matrix: the unit of ownership while gradients are added, and the
 // unit of the gradient norm, the update and packing. Only the layout determines the cut, never the number of threads.
 struct Segment {
-  size_t offset, size;  // floats, as in TensorInfo
-  size_t tensor;        // index of its tensor
-  size_t row, rows;     // of a matrix; a vector is one row
+  size_t offset, size;  // floats, as in Parameter
+  ParameterId parameter;
+  size_t row, rows;  // of a matrix; a vector is one row
   bool decay;
 };
 inline constexpr size_t kSegmentFloats = size_t{64} << 10;  // 256 KiB: the four arrays that AdamW touches fit in L2
 inline constexpr size_t kSegmentRows = 48;                  // rows are a multiple of this: segments share no panel of
                                                             // packed weights
 
-// Offsets of tensors that belong together.
-struct LinearSlots {
-  size_t weight, bias;
-  size_t in, out;
-  size_t tensor;  // index of the weight; the bias is next
-};
-struct NormSlots {
-  size_t weight, bias;
-  size_t tensor;  // likewise
-};
-struct BlockSlots {
-  NormSlots norm1;
-  LinearSlots qkv;      // (C, 3C)
-  LinearSlots project;  // (C, C)
-  NormSlots norm2;
-  LinearSlots expand;    // (C, 4C)
-  LinearSlots contract;  // (4C, C)
-};
-
-class ParameterLayout {
+class ParameterTable {
  public:
-  explicit ParameterLayout(const ModelConfig& config);
+  ParameterId add(ParameterSpec spec);
+  // Declares that products use the parameter as well, as when the output projection is tied to the token table.
+  void use_in_product(ParameterId id, Product product);
+  // Ends the declaration. Trainable parameters come first in the buffer, in the order of declaration, so that gradient
+  // and optimizer states have the same offsets as the weights and end at trainable_size().
+  void lay_out();
 
-  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  const Parameter& operator[](ParameterId id) const { return parameters_[static_cast<size_t>(id)]; }
+  const std::vector<Parameter>& all() const { return parameters_; }  // in the order of declaration
   const std::vector<Segment>& segments() const { return segments_; }
-  size_t size() const { return size_; }                      // floats of a buffer, including alignment gaps
-  size_t count() const { return count_; }                    // number of parameters
-  size_t token_table() const { return token_table_; }        // (V, C), tied to the output projection; tensor 0
-  size_t position_table() const { return position_table_; }  // (T, C); tensor 1
-  const std::vector<BlockSlots>& blocks() const { return blocks_; }
-  NormSlots final_norm() const { return final_norm_; }
+  size_t size() const { return size_; }  // floats of a buffer of all parameters, including alignment gaps
+  size_t trainable_size() const { return trainable_size_; }
+  size_t count() const { return count_; }  // number of parameters
 
  private:
-  size_t add(std::string name, std::vector<size_t> shape);
-  LinearSlots add_linear(const std::string& name, size_t in, size_t out);
-  NormSlots add_norm(const std::string& name, size_t width);
+  void place(Parameter& parameter);
+  void cut(ParameterId id);
 
-  void cut(size_t tensor);
-
-  std::vector<TensorInfo> tensors_;
+  std::vector<Parameter> parameters_;
   std::vector<Segment> segments_;
-  size_t size_ = 0, count_ = 0;
-  size_t token_table_, position_table_;
-  std::vector<BlockSlots> blocks_;
-  NormSlots final_norm_;
+  size_t size_ = 0, trainable_size_ = 0, count_ = 0;
 };
 
-// Fills `weights` (layout.size()) with GPT-2's initialization: normal with standard deviation 0.02, projections back
-// into the residual stream with 0.02 / sqrt(2 layers), norms 1 and biases 0. Each tensor draws from its own stream, so
-// the values depend only on the seed and the tensor.
-void initialise(const ParameterLayout& layout, size_t layers, uint64_t seed, std::span<float> weights);
+// Fills `weights` (table.size()) with the initial values. Each parameter draws from its own stream, so the values
+// depend only on the seed and the parameter's position in the table.
+void initialise(const ParameterTable& table, uint64_t seed, std::span<float> weights);
 
-}  // namespace quern
+}  // namespace quern::nn

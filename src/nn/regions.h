@@ -1,11 +1,12 @@
 // The operations of a model as they appear in a profile, and how their work is counted.
 #pragma once
 
+#include <optional>
+
 #include "nn/pass.h"
-#include "nn/weights.h"
 #include "quern/profile.h"
 
-namespace quern {
+namespace quern::nn {
 
 // Forward runs once for the loss, and again where backward needs activations that were not saved.
 struct ForwardRegions {
@@ -29,8 +30,9 @@ inline const NormRegions kNorm1{{Region("norm1 forward", Unit::kBytes), Region("
                                 Region("norm1 backward", Unit::kBytes)};
 inline const NormRegions kNorm2{{Region("norm2 forward", Unit::kBytes), Region("norm2 forward again", Unit::kBytes)},
                                 Region("norm2 backward", Unit::kBytes)};
-inline const Region kFinalNormForward("final norm forward", Unit::kBytes);
-inline const Region kFinalNormBackward("final norm backward", Unit::kBytes);
+inline const NormRegions kFinalNorm{
+    {Region("final norm forward", Unit::kBytes), Region("final norm forward again", Unit::kBytes)},
+    Region("final norm backward", Unit::kBytes)};
 inline const LinearRegions kQkv{{Region("qkv forward", Unit::kFlops), Region("qkv forward again", Unit::kFlops)},
                                 Region("qkv input gradient", Unit::kFlops),
                                 Region("qkv weight gradient", Unit::kFlops)};
@@ -50,10 +52,11 @@ inline const LinearRegions kContract{
     {Region("contract forward", Unit::kFlops), Region("contract forward again", Unit::kFlops)},
     Region("contract input gradient", Unit::kFlops),
     Region("contract weight gradient", Unit::kFlops)};
-inline const Region kOutputForward("output forward", Unit::kFlops);
+inline const LinearRegions kOutput{
+    {Region("output forward", Unit::kFlops), Region("output forward again", Unit::kFlops)},
+    Region("output input gradient", Unit::kFlops),
+    Region("output weight gradient", Unit::kFlops)};
 inline const Region kCrossEntropy("cross entropy", Unit::kBytes);
-inline const Region kOutputInputGradient("output input gradient", Unit::kFlops);
-inline const Region kOutputWeightGradient("output weight gradient", Unit::kFlops);
 inline const Region kPackOperand("packing operands", Unit::kBytes);  // of weight gradients, once for several products
 inline const Region kPackWeights("packing weights", Unit::kBytes);
 inline const Region kJoin("join", Unit::kBytes);  // of the token table's two gradients, including norms
@@ -66,9 +69,9 @@ inline double product_flops(const Pass& pass, size_t rows, size_t in, size_t out
 }
 
 // Forward: two products. Backward: their four gradients, and the recomputed scores.
-inline double attention_flops(const Pass& pass, double products) {
-  const double T = static_cast<double>(pass.batch.T), tokens = static_cast<double>(pass.rows());
-  return products * T * tokens * static_cast<double>(pass.config.width) / static_cast<double>(pass.member.size);
+inline double attention_flops(const Pass& pass, size_t width, double products) {
+  const double T = static_cast<double>(pass.batch.T), rows = static_cast<double>(pass.rows());
+  return products * T * rows * static_cast<double>(width) / static_cast<double>(pass.member.size);
 }
 
 // `bytes` bytes for each of (rows, width) numbers.
@@ -76,6 +79,6 @@ inline double element_bytes(const Pass& pass, size_t width, size_t bytes) {
   return static_cast<double>(pass.rows() * width * bytes) / static_cast<double>(pass.member.size);
 }
 
-inline int32_t layer_tag(size_t layer) { return static_cast<int32_t>(layer); }
+inline int32_t layer_tag(std::optional<size_t> block) { return block ? static_cast<int32_t>(*block) : Timed::kNoLayer; }
 
-}  // namespace quern
+}  // namespace quern::nn

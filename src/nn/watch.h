@@ -3,22 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
-namespace quern {
+#include "kernels/types.h"
 
-struct Pass;
-
-// In this order, with what can be inspected in pass.work and pass.gradient at that point.
-enum class Stage : uint8_t {
-  kEmbedding,          // entry(0)
-  kBlock,              // block(which), stream, wide and delta
-  kFinalNorm,          // last, inner
-  kLogits,             // logits, `which` rows; once per chunk
-  kOutputGradient,     // losses, dinner; the token table's gradient
-  kFinalNormGradient,  // dx; the norm's gradient
-  kBlockGradient,      // dx; the gradient of block `which`
-  kInputGradient,      // dx; the position table's gradient
-};
+namespace quern::nn {
 
 class Watch {
  public:
@@ -27,8 +16,10 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
   virtual ~Watch() = default;
 
-  // Called by the single thread that computes the pass.
-  virtual void saw(const Pass& pass, Stage stage, size_t which) = 0;
+  // Called for every tensor in the order of computation, by the single thread that computes the pass. `name` is that of
+  // the layer that computed it ("h.2.mlp.c_fc"), or "gradient of" a layer or parameter. `sequence` is the first one of
+  // the micro-batch, counted over the step.
+  virtual void saw(std::string_view name, const kernels::SavedTensor& values, size_t count, uint32_t sequence) = 0;
 };
 
-}  // namespace quern
+}  // namespace quern::nn

@@ -5,42 +5,46 @@
 #include <numeric>
 
 #include "kernels/attention.h"
+#include "kernels/attention_decode.h"
 #include "kernels/gemm.h"
 
-namespace quern {
+namespace quern::nn {
 namespace {
 
-size_t layers_at_once(const ModelConfig& config, const WorkspaceOptions& options) {
+size_t blocks_in_memory(const ActivationPlan& plan, const WorkspaceOptions& options) {
   if (!options.backward) return 1;
-  return options.interval == 0 ? config.layers : std::min(options.interval, config.layers);
+  return options.interval == 0 ? plan.blocks : std::min(options.interval, plan.blocks);
+}
+
+size_t context_of(const ActivationPlan& plan, const WorkspaceOptions& options) {
+  return options.context == 0 ? plan.context : options.context;
 }
 
 }  // namespace
 
 // Rows of logits: by default those of a micro-batch of ordinary size, so that the gradient of the token table is
 // traversed once. For a vocabulary of 50,304 that is 51 MB; longer sequences need no more.
-Workspace::Workspace(const ModelConfig& config, const WorkspaceOptions& options, Unallocated)
+Workspace::Workspace(const ActivationPlan& plan, const WorkspaceOptions& options, Unallocated)
     : options_(options),
-      layers_(config.layers),
-      rows_(options.sequences * config.context),
-      blocks_(layers_at_once(config, options)),
-      entries_((config.layers - 1) / blocks_.size()),
+      block_count_(plan.blocks),
+      rows_(options.sequences * context_of(plan, options)),
+      blocks_(std::max<size_t>(1, blocks_in_memory(plan, options))),
+      entries_(plan.blocks == 0 ? 0 : (plan.blocks - 1) / blocks_.size()),
       scratch_(options.members) {
-  check(config);
   assert(options.logit_rows > 0 && options.members > 0);
   if (!options.backward) entries_.clear();
   output_chunk = std::min(options.logit_rows, rows_);
-  lay_out(config);
+  lay_out(plan);
 }
 
-Workspace::Workspace(const ModelConfig& config, const WorkspaceOptions& options)
-    : Workspace(config, options, Unallocated{}) {
+Workspace::Workspace(const ActivationPlan& plan, const WorkspaceOptions& options)
+    : Workspace(plan, options, Unallocated{}) {
   arena_.allocate();
-  lay_out(config);
+  lay_out(plan);
 }
 
-WorkspaceBytes Workspace::plan(const ModelConfig& config, const WorkspaceOptions& options) {
-  return Workspace(config, options, Unallocated{}).bytes_;
+WorkspaceBytes Workspace::plan(const ActivationPlan& plan, const WorkspaceOptions& options) {
+  return Workspace(plan, options, Unallocated{}).bytes_;
 }
 
 double Workspace::loss_of_sequence(size_t sequence, size_t T) const {
@@ -48,80 +52,74 @@ double Workspace::loss_of_sequence(size_t sequence, size_t T) const {
   return std::accumulate(mine.begin(), mine.end(), 0.0);
 }
 
-size_t Workspace::first_of_group(size_t layer) const {
-  const size_t from_top = layers_ - 1 - layer, end = layers_ - from_top / blocks_.size() * blocks_.size();
+size_t Workspace::first_of_group(size_t block) const {
+  const size_t from_top = block_count_ - 1 - block, end = block_count_ - from_top / blocks_.size() * blocks_.size();
   return end > blocks_.size() ? end - blocks_.size() : 0;
 }
 
 // Groups count from the top, so that the topmost group, which is not recomputed, is complete.
-float* Workspace::entry(size_t layer) const {
-  const size_t group = (layers_ - 1 - layer) / blocks_.size();
-  if (group == 0 || entries_.empty() || layer != first_of_group(layer)) return stream.data();
+float* Workspace::entry(size_t block) const {
+  const size_t group = (block_count_ - 1 - block) / blocks_.size();
+  if (group == 0 || entries_.empty() || block != first_of_group(block)) return stream.data();
   return entries_[group - 1].data();
 }
 
-void Workspace::lay_out(const ModelConfig& config) {
+void Workspace::lay_out(const ActivationPlan& plan) {
   size_t before = arena_.used_bytes();
   const auto taken = [&] {
     const size_t bytes = arena_.used_bytes() - before;
     before += bytes;
     return bytes;
   };
-  lay_out_activations(config);
+  lay_out_activations(plan);
   bytes_.activations = taken();
-  lay_out_working(config);
+  lay_out_working(plan);
   bytes_.working = taken();
-  logits = arena_.take<float>(output_chunk * config.vocabulary);
+  logits = arena_.take<float>(output_chunk * plan.outputs);
   bytes_.logits = taken();
 }
 
-SavedTensor Workspace::take_saved(const ModelConfig& config, size_t width) {
-  const size_t n = rows_ * width;
-  return {arena_.take<std::byte>(n * kernels::size_of(config.storage)).data(), config.storage};
-}
-
-NormActivations Workspace::take_norm(const ModelConfig& config) {
-  const SavedTensor normal = take_saved(config, config.width);
-  return {normal, arena_.take<float>(rows_)};
-}
-
-void Workspace::lay_out_activations(const ModelConfig& config) {
-  const size_t C = config.width;
-  for (BlockActivations& block : blocks_) {
-    block.norm1 = take_norm(config);
-    block.qkv = take_saved(config, 3 * C);
-    block.attention = take_saved(config, C);
-    block.logsumexp = arena_.take<float>(rows_ * config.heads);
-    block.norm2 = take_norm(config);
-    block.expand_input = take_saved(config, 4 * C);
+void Workspace::take_set(const SavedPlan& plan, SavedSet& set) {
+  set.tensors_.clear();
+  for (const SavedPlan::Slot& slot : plan.slots()) {
+    const size_t bytes = rows_ * slot.width * kernels::size_of(slot.type);
+    set.tensors_.push_back({arena_.take<std::byte>(bytes).data(), slot.type});
   }
-  last = take_norm(config);
-  for (std::span<float>& entry : entries_) entry = arena_.take<float>(rows_ * C);
 }
 
-void Workspace::lay_out_working(const ModelConfig& config) {
-  const size_t R_C = rows_ * config.width;
+void Workspace::lay_out_activations(const ActivationPlan& plan) {
+  for (SavedSet& block : blocks_) take_set(plan.block, block);
+  take_set(plan.head, head_);
+  for (std::span<float>& entry : entries_) entry = arena_.take<float>(rows_ * plan.width);
+}
+
+size_t Workspace::attention_scratch(const ActivationPlan& plan) const {
+  if (plan.attention.heads == 0) return 0;
+  kernels::AttentionShape shape = plan.attention;
+  shape.T = rows_ / options_.sequences;
+  if (options_.cache_capacity == 0) return kernels::attention_scratch(shape);
+  return kernels::attention_decode_scratch(
+      {.heads = shape.heads, .head_dim = shape.head_dim, .capacity = options_.cache_capacity});
+}
+
+void Workspace::lay_out_working(const ActivationPlan& plan) {
+  const size_t R_C = rows_ * plan.width, R_wide = rows_ * plan.wide;
   stream = arena_.take<float>(R_C);
   delta = arena_.take<float>(R_C);
   inner = arena_.take<float>(R_C);
-  wide = arena_.take<float>(4 * R_C);
+  wide = arena_.take<float>(R_wide);
   losses = arena_.take<float>(rows_);
   if (options_.backward) {
     dx = arena_.take<float>(R_C);
     dbranch = stream;
     dinner = delta;
-    dwide = arena_.take<float>(4 * R_C);
-    packed = arena_.take<float>(kernels::packed_size(rows_, 4 * config.width));
+    dwide = arena_.take<float>(R_wide);
+    packed = arena_.take<float>(kernels::packed_size(rows_, std::max(plan.wide, plan.width)));
   }
-  const size_t attention = kernels::attention_scratch({.T = config.context,
-                                                       .heads = config.heads,
-                                                       .head_dim = config.head_dim(),
-                                                       .qkv_stride = 3 * config.width,
-                                                       .out_stride = config.width});
   for (Scratch& scratch : scratch_) {
     scratch.gemm = arena_.take<float>(kernels::kGemmScratch);
-    scratch.attention = arena_.take<float>(attention);
+    scratch.attention = arena_.take<float>(attention_scratch(plan));
   }
 }
 
-}  // namespace quern
+}  // namespace quern::nn

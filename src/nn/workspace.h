@@ -8,39 +8,35 @@
 #include "core/arena.h"
 #include "core/team.h"
 #include "kernels/types.h"
+#include "nn/activation_plan.h"
 #include "nn/micro_batch.h"
-#include "nn/model_config.h"
 
-namespace quern {
+namespace quern::nn {
 
 using kernels::SavedTensor;
 
-// What backward needs of a norm, for R = sequences x T rows. The norm's output is recomputed from it.
-struct NormActivations {
-  SavedTensor normal;           // (R, C) the normalized input
-  std::span<float> reciprocal;  // (R) of the input's standard deviation
-};
+// The tensors that a block, or the model's head, saves for backward.
+class SavedSet {
+ public:
+  const SavedTensor& operator[](SlotId slot) const { return tensors_[static_cast<size_t>(slot)]; }
+  // The values of an fp32 slot.
+  float* floats(SlotId slot) const { return static_cast<float*>((*this)[slot].data); }
 
-// What backward needs of a block: ten numbers per row and feature. The outputs of norms and of GELU are not saved,
-// because an elementwise operation recomputes them. Stored in config.storage format; forward continues from the rounded
-// values, so backward differentiates the same function.
-struct BlockActivations {
-  NormActivations norm1;
-  SavedTensor qkv;             // (R, 3C)
-  SavedTensor attention;       // (R, C)
-  std::span<float> logsumexp;  // (sequences, heads, T)
-  NormActivations norm2;
-  SavedTensor expand_input;  // (R, 4C) before GELU
+ private:
+  friend class Workspace;
+  std::vector<SavedTensor> tensors_;
 };
 
 struct WorkspaceOptions {
-  size_t sequences = 1;   // maximum per micro-batch, each with up to config.context positions
-  bool backward = false;  // if false, there is memory for a loss only
+  size_t sequences = 1;   // maximum per micro-batch
+  size_t context = 0;     // maximum rows per sequence; 0 for the model's
+  bool backward = false;  // if false, there is memory for forward only
   size_t members = 1;     // number of threads that share the workspace
-  // Number of layers whose activations exist at a time; 0 for all. With fewer, backward recomputes the activations of
-  // `interval` layers at a time from the residual stream at the first of them.
+  // Number of blocks whose activations exist at a time; 0 for all. With fewer, backward recomputes the activations of
+  // `interval` blocks at a time from the residual stream at the first of them.
   size_t interval = 0;
   size_t logit_rows = kMicroBatchTokens;  // rows of logits at a time
+  size_t cache_capacity = 0;              // positions of a key/value cache that attention reads; 0 for none
 };
 
 // Bytes of a workspace by purpose.
@@ -53,25 +49,26 @@ struct WorkspaceBytes {
 
 class Workspace {
  public:
-  Workspace(const ModelConfig& config, const WorkspaceOptions& options);
+  Workspace(const ActivationPlan& plan, const WorkspaceOptions& options);
 
   // What the constructor would allocate with these arguments, to the byte.
-  static WorkspaceBytes plan(const ModelConfig& config, const WorkspaceOptions& options);
+  static WorkspaceBytes plan(const ActivationPlan& plan, const WorkspaceOptions& options);
 
-  // The activations of a block. Blocks that are `interval` layers apart share them; without backward, all blocks do.
-  const BlockActivations& block(size_t layer) const { return blocks_[(layers_ - 1 - layer) % blocks_.size()]; }
-  NormActivations last;  // of the final norm
+  // The activations of a block. Blocks that are `interval` apart share them; without backward, all blocks do.
+  const SavedSet& block(size_t index) const { return blocks_[(block_count_ - 1 - index) % blocks_.size()]; }
+  // Those outside blocks, such as the final norm's.
+  const SavedSet& head() const { return head_; }
 
-  // The first layer of the group that is recomputed together with `layer`; layers in a group share no memory.
-  size_t first_of_group(size_t layer) const;
+  // The first block of the group that is recomputed together with `block`; blocks in a group share no memory.
+  size_t first_of_group(size_t block) const;
   // The residual stream at the entry of a block: a saved copy where recomputation starts, otherwise `stream`.
-  float* entry(size_t layer) const;
+  float* entry(size_t block) const;
 
-  // Forward.
+  // Forward, for R = sequences x rows per sequence.
   std::span<float> stream;  // (R, C) the residual stream
   std::span<float> delta;   // (R, C) a branch's contribution to it
   std::span<float> inner;   // (R, C) a branch's input, the norm's output; recomputed in backward
-  std::span<float> wide;    // (R, 4C) inside a branch; fp32 even if activations are saved in 16 bits
+  std::span<float> wide;    // (R, wide) inside a branch; fp32 even if activations are saved in 16 bits
   std::span<float> losses;  // (R)
   // The sum over a sequence's T rows. Sums over many sequences are built from these, so that they do not depend on the
   // split into micro-batches.
@@ -81,10 +78,10 @@ class Workspace {
   std::span<float> dx;       // (R, C) gradient of the residual stream
   std::span<float> dbranch;  // (R, C) the same through a branch's dropout; aliases stream
   std::span<float> dinner;   // (R, C) gradient of inner; aliases delta
-  std::span<float> dwide;    // (R, 4C)
+  std::span<float> dwide;    // (R, wide)
 
-  std::span<float> packed;  // a gradient or activation (R, 4C), packed as an operand of several products
-  std::span<float> logits;  // (output_chunk, V)
+  std::span<float> packed;  // a gradient or activation (R, wide), packed as an operand of several products
+  std::span<float> logits;  // (output_chunk, outputs)
   size_t output_chunk = 0;  // rows of logits at a time
 
   // Kernel scratch, one per member.
@@ -94,26 +91,28 @@ class Workspace {
   const Scratch& scratch(const Member& member) const { return scratch_[member.index]; }
 
   size_t sequences() const { return options_.sequences; }
+  size_t rows() const { return rows_; }
   bool has_backward() const { return options_.backward; }
   size_t planned_bytes() const { return arena_.planned_bytes(); }
 
  private:
   struct Unallocated {};
-  Workspace(const ModelConfig& config, const WorkspaceOptions& options, Unallocated);
+  Workspace(const ActivationPlan& plan, const WorkspaceOptions& options, Unallocated);
 
-  void lay_out(const ModelConfig& config);
-  void lay_out_activations(const ModelConfig& config);
-  void lay_out_working(const ModelConfig& config);
-  NormActivations take_norm(const ModelConfig& config);
-  SavedTensor take_saved(const ModelConfig& config, size_t width);
+  void lay_out(const ActivationPlan& plan);
+  void lay_out_activations(const ActivationPlan& plan);
+  void lay_out_working(const ActivationPlan& plan);
+  void take_set(const SavedPlan& plan, SavedSet& set);
+  size_t attention_scratch(const ActivationPlan& plan) const;
 
   WorkspaceOptions options_;
-  size_t layers_, rows_;
+  size_t block_count_, rows_;
   WorkspaceBytes bytes_;
   Arena arena_;
-  std::vector<BlockActivations> blocks_;
-  std::vector<std::span<float>> entries_;  // (R, C) per group of layers, from the second-highest group down
+  std::vector<SavedSet> blocks_;
+  SavedSet head_;
+  std::vector<std::span<float>> entries_;  // (R, C) per group of blocks, from the second-highest group down
   std::vector<Scratch> scratch_;
 };
 
-}  // namespace quern
+}  // namespace quern::nn

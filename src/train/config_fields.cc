@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "core/byte_size.h"
-#include "nn/model_config.h"
+#include "nn/models/model_config.h"
 #include "train/workers.h"
 
 namespace quern::train {
@@ -80,13 +80,13 @@ std::vector<Field> make_fields() {
   constexpr auto kLog = &C::log;
   constexpr auto kDiagnostics = &C::diagnostics;
   return {
-      {"model", "layers", "Number of transformer blocks.", whole<kModel, &C::Model::layers>(1, kMaxLayers)},
+      {"model", "layers", "Number of transformer blocks.", whole<kModel, &C::Model::layers>(1, nn::kMaxLayers)},
       {"model", "heads", "Attention heads per block; must divide the width.",
-       whole<kModel, &C::Model::heads>(1, kMaxWidth)},
-      {"model", "width", "Model width (embedding dimension).", whole<kModel, &C::Model::width>(1, kMaxWidth)},
-      {"model", "context", "Context length in tokens.", whole<kModel, &C::Model::context>(1, kMaxContext)},
+       whole<kModel, &C::Model::heads>(1, nn::kMaxWidth)},
+      {"model", "width", "Model width (embedding dimension).", whole<kModel, &C::Model::width>(1, nn::kMaxWidth)},
+      {"model", "context", "Context length in tokens.", whole<kModel, &C::Model::context>(1, nn::kMaxContext)},
       {"model", "vocabulary", "Rows of the token table, at least the tokenizer's vocabulary size; 0: the same size.",
-       whole<kModel, &C::Model::vocabulary>(0, kMaxVocabulary)},
+       whole<kModel, &C::Model::vocabulary>(0, nn::kMaxVocabulary)},
       {"model", "dropout", "Fraction of activations set to zero during training.",
        real<kModel, &C::Model::dropout>(0.0, 0.95)},
 

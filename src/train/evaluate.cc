@@ -24,12 +24,12 @@ uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tok
 
 }  // namespace
 
-LossTasks::LossTasks(const Gpt& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
+LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
                      const data::Tokenizer* tokenizer, BufferPool& pool)
     : model_(model),
       windows_(windows),
       tokenizer_(tokenizer),
-      T_(model.config().context),
+      T_(model.activations().context),
       at_once_(at_once),
       count_((windows.windows() + at_once - 1) / at_once),
       rented_losses_(pool.rent(2 * windows.windows())),
@@ -39,7 +39,7 @@ LossTasks::LossTasks(const Gpt& model, const data::ValidationBatches& windows, s
       bytes_(rented_bytes_.as<uint64_t>()),
       tokens_(rented_tokens_.as<int32_t>()) {}
 
-void LossTasks::run(uint32_t task, size_t team, Workspace& work, const Member& member) {
+void LossTasks::run(uint32_t task, size_t team, nn::Workspace& work, const Member& member) {
   const uint64_t first = task * at_once_;
   const size_t n = std::min<uint64_t>(at_once_, windows_.windows() - first);
   int32_t *inputs = tokens_.data() + 2 * team * at_once_ * T_, *targets = inputs + at_once_ * T_;
@@ -68,15 +68,15 @@ std::optional<double> Evaluation::bits_per_byte() const {
   return loss / std::numbers::ln2 / *bytes_per_token;
 }
 
-Evaluation evaluate(const Gpt& model, const data::ValidationBatches& windows, size_t threads,
+Evaluation evaluate(const nn::Model& model, const data::ValidationBatches& windows, size_t threads,
                     const data::Tokenizer* tokenizer) {
-  const StepCut cut = cut_step(windows.windows(), model.config().context, threads);
+  const StepCut cut = cut_step(windows.windows(), model.activations().context, threads);
   BufferPool pool;
   LossTasks tasks(model, windows, cut.at_once, cut.teams, tokenizer, pool);
-  std::deque<Workspace> work;
+  std::deque<nn::Workspace> work;
   for (size_t team = 0; team < cut.teams; ++team) {
-    work.emplace_back(model.config(),
-                      WorkspaceOptions{.sequences = cut.at_once, .members = members_of(team, cut.teams, threads)});
+    work.emplace_back(model.activations(),
+                      nn::WorkspaceOptions{.sequences = cut.at_once, .members = members_of(team, cut.teams, threads)});
   }
   run_tasks(
       {.threads = threads, .teams = cut.teams}, TaskKind::kLoss, tasks.count(),

@@ -9,7 +9,7 @@
 #include "core/buffer_pool.h"
 #include "data/batch_source.h"
 #include "data/tokenizer.h"
-#include "nn/gpt.h"
+#include "nn/model.h"
 
 namespace quern::train {
 
@@ -28,17 +28,17 @@ class LossTasks {
  public:
   // A task has `at_once` windows, which must fit the teams' workspaces. Memory comes from `pool`, since its size
   // depends on the windows. The arguments must outlive this object; `tokenizer` may be null.
-  LossTasks(const Gpt& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
+  LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
             const data::Tokenizer* tokenizer, BufferPool& pool);
 
   size_t count() const { return count_; }
   // Called by every member of the team.
-  void run(uint32_t task, size_t team, Workspace& work, const Member& member);
+  void run(uint32_t task, size_t team, nn::Workspace& work, const Member& member);
   // Call after all tasks are done.
   Evaluation result() const;
 
  private:
-  const Gpt& model_;
+  const nn::Model& model_;
   const data::ValidationBatches& windows_;
   const data::Tokenizer* tokenizer_;
   size_t T_, at_once_, count_;
@@ -49,7 +49,7 @@ class LossTasks {
 };
 
 // Evaluates all windows with its own threads; the result does not depend on their number. `tokenizer` may be null.
-Evaluation evaluate(const Gpt& model, const data::ValidationBatches& windows, size_t threads,
+Evaluation evaluate(const nn::Model& model, const data::ValidationBatches& windows, size_t threads,
                     const data::Tokenizer* tokenizer);
 
 }  // namespace quern::train

@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
-#include "nn/parameters.h"
-#include "nn/pass.h"
+#include "nn/parameter_table.h"
 #include "nn/watch.h"
 
 namespace quern::train {
@@ -24,22 +24,16 @@ struct BadPlace {
 std::string_view kind_of(const BadPlace& where);
 
 // The first tensor with a value that is not finite, in weights or another buffer with that layout.
-std::optional<BadPlace> first_bad_tensor(const ParameterLayout& layout, std::span<const float> values);
+std::optional<BadPlace> first_bad_tensor(const nn::ParameterTable& layout, std::span<const float> values);
 
-// Checks every tensor that a pass reports, in order, until one is not finite.
-class FirstBad : public Watch {
+// Checks every tensor that a pass computes, in order, until one is not finite.
+class FirstBad : public nn::Watch {
  public:
-  void saw(const Pass& pass, Stage stage, size_t which) override;
+  void saw(std::string_view name, const kernels::SavedTensor& values, size_t count, uint32_t sequence) override;
 
   const std::optional<BadPlace>& where() const { return where_; }
 
  private:
-  void look(std::string_view name, const float* values, size_t n);
-  void look(std::string_view name, const SavedTensor& values, size_t n);
-  void look_at_block(const Pass& pass, size_t layer);
-  void look_at_gradient(const Pass& pass, size_t tensor);
-
-  uint64_t sequence_ = 0;
   std::optional<BadPlace> where_;
 };
 

@@ -24,15 +24,15 @@ std::string list_of(const std::vector<std::string_view>& names) {
 
 }  // namespace
 
-Health::Health(const ParameterLayout& layout)
-    : layout_(&layout), changes_(layout.segments().size()), tensors_(layout.tensors().size()) {
-  for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].name = layout.tensors()[i].name;
+Health::Health(const nn::ParameterTable& layout)
+    : layout_(&layout), changes_(layout.segments().size()), tensors_(layout.all().size()) {
+  for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].name = layout.all()[i].name;
   report_.tensors = tensors_;
 }
 
-const HealthReport& Health::report(uint64_t step, const Gradient& gradient, bool updated) {
+const HealthReport& Health::report(uint64_t step, const nn::Gradient& gradient, bool updated) {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    const TensorInfo& info = layout_->tensors()[i];
+    const nn::Parameter& info = layout_->all()[i];
     kernels::TensorStats sum;
     Change change;
     for (size_t s = info.first_segment; s < info.first_segment + info.segments; ++s) {

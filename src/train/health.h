@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nn/gradient.h"
-#include "nn/parameters.h"
+#include "nn/parameter_table.h"
 #include "optim/optimizer.h"
 #include "train/observer.h"
 
@@ -21,7 +21,7 @@ inline constexpr double kVanishing = 1e-7;  // norm of a tensor's gradient
 class Health {
  public:
   // `layout` must outlive this object.
-  explicit Health(const ParameterLayout& layout);
+  explicit Health(const nn::ParameterTable& layout);
   Health(const Health&) = delete;  // not movable either: the report points to the tensors
   Health& operator=(const Health&) = delete;
 
@@ -31,10 +31,10 @@ class Health {
 
   // Statistics of `gradient`. `updated` is whether set_change() was called for this step. The result is valid until the
   // next call. Does not allocate.
-  const HealthReport& report(uint64_t step, const Gradient& gradient, bool updated);
+  const HealthReport& report(uint64_t step, const nn::Gradient& gradient, bool updated);
 
  private:
-  const ParameterLayout* layout_;
+  const nn::ParameterTable* layout_;
   std::vector<Change> changes_;  // per segment
   std::vector<TensorHealth> tensors_;
   HealthReport report_;

@@ -177,11 +177,11 @@ std::string_view trouble_name(Trouble trouble) { return kTroubles[static_cast<si
 
 std::string number_text(double value) { return std::isnan(value) ? "nan" : fmt::format("{}", value); }
 
-std::string gradient_hash(const ParameterLayout& layout, std::span<const float> values, double scale) {
+std::string gradient_hash(const nn::ParameterTable& layout, std::span<const float> values, double scale) {
   constexpr uint32_t kNan = 0x7FC00000;
   Sha256 hash;
   std::array<uint32_t, 1024> bits;
-  for (const TensorInfo& tensor : layout.tensors()) {
+  for (const nn::Parameter& tensor : layout.all()) {
     for (size_t i = 0; i < tensor.size; i += bits.size()) {
       const size_t n = std::min(bits.size(), tensor.size - i);
       for (size_t k = 0; k < n; ++k) {
@@ -225,7 +225,7 @@ fs::path save_incident(const fs::path& folder, const Incident& incident, const S
                                                       {},
                                                       {tokens_tensor("inputs", record.tokens.inputs, context),
                                                        tokens_tensor("targets", record.tokens.targets, context)}}};
-  const ModelConfig& model = record.model;
+  const nn::ModelConfig& model = record.model;
   return checkpoint::save(folder, record.tensors, state,
                           {.layers = model.layers,
                            .heads = model.heads,

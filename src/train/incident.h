@@ -18,8 +18,8 @@
 #include <string_view>
 
 #include "checkpoint/checkpoint.h"
-#include "nn/model_config.h"
-#include "nn/parameters.h"
+#include "nn/models/model_config.h"
+#include "nn/parameter_table.h"
 #include "train/config.h"
 #include "train/observer.h"
 #include "train/trainer.h"
@@ -41,7 +41,7 @@ struct Incident {
 
 // SHA-256 over the values of all tensors in layout order, multiplied by `scale`. All NaNs hash the same, because their
 // bits depend on the order of operands, which the compiler may choose.
-std::string gradient_hash(const ParameterLayout& layout, std::span<const float> values, double scale = 1);
+std::string gradient_hash(const nn::ParameterTable& layout, std::span<const float> values, double scale = 1);
 
 // A number as text that parses to the same value; "nan" for every NaN.
 std::string number_text(double value);
@@ -53,7 +53,7 @@ std::string_view trouble_name(Trouble trouble);  // "loss", "gradient", "spike"
 // Everything else needed to repeat the step of an Incident.
 struct StepRecord {
   const RunConfig& config;
-  const ModelConfig& model;
+  const nn::ModelConfig& model;
   checkpoint::Tensors tensors;  // weights and moments before the step
   const StepTokens& tokens;
   checkpoint::State state;  // of the run; its step is overwritten

@@ -37,9 +37,9 @@ TrainedModel load_model(const std::filesystem::path& folder, Observer& observer)
   if (vocabulary == 0 && trained.tokenizer != nullptr) {
     vocabulary = static_cast<size_t>(trained.tokenizer->vocabulary_size());
   }
-  trained.model = std::make_unique<Gpt>(model_config(trained.config, static_cast<uint32_t>(vocabulary)), true);
-  Weights& weights = trained.model->weights();
-  found->load({tensor_refs(trained.model->layout(), weights.values()), {}, {}});
+  trained.model = nn::make_language_model(model_config(trained.config, static_cast<uint32_t>(vocabulary)), true);
+  nn::Weights& weights = trained.model->weights();
+  found->load({tensor_refs(trained.model->parameters(), weights.values()), {}});
   weights.repack();
   trained.state = found->state();
   return trained;

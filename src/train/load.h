@@ -7,7 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "data/tokenizer.h"
-#include "nn/gpt.h"
+#include "nn/models/language_model.h"
 #include "train/config.h"
 #include "train/observer.h"
 
@@ -16,7 +16,7 @@ namespace quern::train {
 struct TrainedModel {
   std::filesystem::path folder;
   RunConfig config;
-  std::unique_ptr<Gpt> model;                  // weights packed for inference
+  std::unique_ptr<nn::LanguageModel> model;    // weights packed for inference
   std::unique_ptr<data::Tokenizer> tokenizer;  // null for a run on token shards
   checkpoint::State state;
 

@@ -10,7 +10,9 @@
 #include "core/error.h"
 #include "data/prefetcher.h"
 #include "nn/gradient.h"
+#include "nn/models/language_model.h"
 #include "nn/weights.h"
+#include "optim/optimizer.h"
 #include "train/workers.h"
 
 namespace quern::train {
@@ -45,25 +47,15 @@ kernels::DType storage_of(Precision precision) {
   return kernels::DType::kF32;
 }
 
-// Useful operations per token of forward through one layer and through the output.
-struct Work {
-  double layer, contract, output;
-
-  explicit Work(const ModelConfig& model) {
-    const double C = static_cast<double>(model.width), T = static_cast<double>(model.context);
-    layer = 24 * C * C + 2 * T * C;
-    contract = 8 * C * C;  // per layer
-    output = 2 * C * static_cast<double>(model.vocabulary);
-  }
-};
-
 // Relative step time if activations of `interval` layers are in memory at once: forward is repeated for all but the
 // topmost group of layers, in each group without the last product.
-double recompute_time(const ModelConfig& model, size_t interval) {
-  const Work work(model);
-  const size_t again = model.layers - interval, groups = (again + interval - 1) / interval;
-  const double extra = static_cast<double>(again) * work.layer - static_cast<double>(groups) * work.contract;
-  return 1 + extra / (3 * (static_cast<double>(model.layers) * work.layer + work.output));
+double recompute_time(const nn::ActivationPlan& model, size_t interval) {
+  const size_t again = model.blocks - interval, groups = (again + interval - 1) / interval;
+  const double blocks = static_cast<double>(model.blocks), T = static_cast<double>(model.context);
+  const double all_blocks = 2 * model.cost.products + 2 * T * model.cost.attention_width;
+  const double last_product = 2 * model.cost.last_products / blocks;
+  const double extra = static_cast<double>(again) * all_blocks / blocks - static_cast<double>(groups) * last_product;
+  return 1 + extra / (3 * (all_blocks + 2 * model.cost.output_products));
 }
 
 size_t batch_bytes(const RunConfig& config, const StepCut& cut) {
@@ -72,12 +64,11 @@ size_t batch_bytes(const RunConfig& config, const StepCut& cut) {
 
 class Planner {
  public:
-  Planner(const RunConfig& config, uint32_t vocabulary, uint64_t program)
-      : config_(config), model_(model_config(config, vocabulary)), layout_(model_) {
+  Planner(const RunConfig& config, const nn::Declaration& model, uint64_t program) : config_(config), model_(model) {
     fixed_.program = program;
-    fixed_.weights = layout_.size() * sizeof(float);
-    fixed_.gradient = Gradient::bytes_of(layout_);
-    fixed_.moments = 2 * fixed_.weights;
+    fixed_.weights = model.parameters.size() * sizeof(float);
+    fixed_.gradient = nn::Gradient::bytes_of(model.parameters);
+    fixed_.moments = optimizer_bytes(model.parameters);
   }
 
   // Sorted by time, then by memory.
@@ -102,17 +93,17 @@ class Planner {
  private:
   std::vector<size_t> intervals() const {
     if (config_.train.recompute.kind != Recompute::Kind::kAuto) {
-      return {layers_at_once(config_.train.recompute, model_.layers)};
+      return {layers_at_once(config_.train.recompute, model_.activations.blocks)};
     }
     std::vector<size_t> all;
-    for (size_t interval = model_.layers; interval > 0; --interval) all.push_back(interval);
+    for (size_t interval = model_.activations.blocks; interval > 0; --interval) all.push_back(interval);
     return all;
   }
 
   // `time` is the relative time of the cut.
   void add_all(std::vector<Plan>& plans, size_t threads, const StepCut& cut, double time) const {
     for (const size_t interval : intervals()) {
-      const double again = time * recompute_time(model_, interval);
+      const double again = time * recompute_time(model_.activations, interval);
       for (const auto& [rows, logits] : kLogitRows) {
         for (const auto& [packed, packing] : packings(cut)) {
           plans.push_back({.threads = threads,
@@ -130,32 +121,31 @@ class Planner {
 
   // The choices for packing, each with its relative time.
   std::vector<std::pair<bool, double>> packings(const StepCut& cut) const {
-    if (model_.storage != kernels::DType::kF32) return {{true, 1.0}};
+    if (model_.activations.storage != kernels::DType::kF32) return {{true, 1.0}};
     if (cut.micro_batches < kPackFrom) return {{false, 1.0}};
     return {{true, 1.0}, {false, kUnpackedTime}};
   }
 
   MemoryPlan memory_of(const Plan& plan) const {
     MemoryPlan memory = fixed_;
-    memory.packed = plan.packed ? Weights::packed_bytes(layout_, model_.storage) : 0;
+    memory.packed = plan.packed ? nn::Weights::packed_bytes(model_.parameters, model_.activations.storage) : 0;
     memory.batches = batch_bytes(config_, plan.cut);
-    memory.worker = Workspace::plan(model_, plan.workspace(0));
+    memory.worker = nn::Workspace::plan(model_.activations, plan.workspace(0));
     memory.workers = plan.cut.teams;
     for (size_t team = 0; team < plan.cut.teams; ++team) {
-      memory.all_workers += Workspace::plan(model_, plan.workspace(team)).total();
+      memory.all_workers += nn::Workspace::plan(model_.activations, plan.workspace(team)).total();
     }
     return memory;
   }
 
   const RunConfig& config_;
-  ModelConfig model_;
-  ParameterLayout layout_;
+  const nn::Declaration& model_;
   MemoryPlan fixed_;
 };
 
 }  // namespace
 
-WorkspaceOptions Plan::workspace(size_t team) const {
+nn::WorkspaceOptions Plan::workspace(size_t team) const {
   return {.sequences = cut.at_once,
           .backward = true,
           .members = members_of(team, cut.teams, threads),
@@ -163,7 +153,7 @@ WorkspaceOptions Plan::workspace(size_t team) const {
           .logit_rows = logit_rows};
 }
 
-ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
+nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
   return {.layers = config.model.layers,
           .heads = config.model.heads,
           .width = config.model.width,
@@ -179,7 +169,11 @@ size_t thread_count(const RunConfig& config) {
 }
 
 Plan make_plan(const RunConfig& config, uint32_t vocabulary, uint64_t program) {
-  const std::vector<Plan> plans = Planner(config, vocabulary, program).candidates();
+  return make_plan(config, nn::declare(model_config(config, vocabulary)), program);
+}
+
+Plan make_plan(const RunConfig& config, const nn::Declaration& model, uint64_t program) {
+  const std::vector<Plan> plans = Planner(config, model, program).candidates();
   const uint64_t limit = config.train.memory;
   const auto fits = [&](const Plan& plan) { return limit == 0 || plan.memory.total() <= limit; };
   if (const auto found = std::find_if(plans.begin(), plans.end(), fits); found != plans.end()) return *found;

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/model_config.h"
+#include "nn/declaration.h"
+#include "nn/models/model_config.h"
 #include "nn/workspace.h"
 #include "train/config.h"
 #include "train/step_cut.h"
@@ -20,15 +21,15 @@ struct MemoryPlan {
   size_t packed = 0;    // copies of the weights in the order in which products read them
   size_t gradient = 0;  // shared by all workers
   size_t moments = 0;
-  size_t batches = 0;          // prefetched
-  WorkspaceBytes worker = {};  // of the largest worker
+  size_t batches = 0;              // prefetched
+  nn::WorkspaceBytes worker = {};  // of the largest worker
   size_t workers = 1;
   size_t all_workers = 0;  // sum over workers
 
   size_t total() const { return program + weights + packed + gradient + moments + batches + all_workers; }
 };
 
-inline constexpr size_t kAllLogitRows = kMicroBatchTokens;  // of a regular micro-batch
+inline constexpr size_t kAllLogitRows = nn::kMicroBatchTokens;  // of a regular micro-batch
 
 // All choices that affect speed and memory but not the result.
 struct Plan {
@@ -40,17 +41,19 @@ struct Plan {
   double time = 1;                    // expected step time relative to the fastest plan
   MemoryPlan memory;
 
-  WorkspaceOptions workspace(size_t team) const;
+  nn::WorkspaceOptions workspace(size_t team) const;
 };
 
 // The model part of a run's config, with the vocabulary of the data.
-ModelConfig model_config(const RunConfig& config, uint32_t vocabulary);
+nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary);
 
 // train.threads, or the number of usable cores if that is 0.
 size_t thread_count(const RunConfig& config);
 
 // The fastest plan that follows train.recompute and, unless train.memory is 0, stays within it, given that `program`
 // bytes are already in use. Error, with the smallest feasible limit, if there is no such plan.
+Plan make_plan(const RunConfig& config, const nn::Declaration& model, uint64_t program = 0);
+// The same for the language model of this config.
 Plan make_plan(const RunConfig& config, uint32_t vocabulary, uint64_t program = 0);
 
 }  // namespace quern::train

@@ -53,12 +53,12 @@ RerunStep rerun_step(const RecordedIncident& recorded, size_t threads) {
   RunConfig config = recorded.config;
   config.train.threads = threads;
   const Plan plan = make_plan(config, recorded.vocabulary);
-  Gpt model(model_config(config, recorded.vocabulary), plan.packed);
+  const auto owner = nn::make_language_model(model_config(config, recorded.vocabulary), plan.packed);
+  nn::LanguageModel& model = *owner;
   const RecordedBatches batches(recorded.tokens, config.model.context);
   Trainer trainer(config, plan, model, batches);
-  recorded.checkpoint.load({tensor_refs(model.layout(), model.weights().values()),
-                            tensor_refs(model.layout(), trainer.optimizer().m()),
-                            tensor_refs(model.layout(), trainer.optimizer().v())});
+  recorded.checkpoint.load({tensor_refs(model.parameters(), model.weights().values()),
+                            optimizer_refs(model.parameters(), trainer.optimizer())});
   const Incident& was = recorded.incident;
   trainer.resume(was.before);
   RerunStep result{.found = was, .at_once = trainer.sequences_at_once()};
@@ -67,7 +67,7 @@ RerunStep rerun_step(const RecordedIncident& recorded, size_t threads) {
   const StepReport report = trainer.step();
   now.loss = report.loss;
   now.gradient_norm = report.gradient_norm;
-  now.gradient_hash = gradient_hash(model.layout(), trainer.gradient().values(), was.gradient_scale);
+  now.gradient_hash = gradient_hash(model.parameters(), trainer.gradient().values(), was.gradient_scale);
   now.target = kernels::current_target().name;
   result.losses = sorted_losses(trainer, config.model.context);
   result.same = number_text(now.loss) == number_text(was.loss) &&

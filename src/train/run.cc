@@ -13,6 +13,7 @@
 #include "core/process_memory.h"
 #include "core/text.h"
 #include "kernels/target.h"
+#include "nn/models/language_model.h"
 #include "quern/profile.h"
 #include "train/dataset.h"
 #include "train/incident.h"
@@ -78,11 +79,11 @@ class Session {
         dataset_(open_dataset(config, tokenizer_file, open_options(config, observer, stop))),
         plan_(make_plan(config, dataset_.vocabulary, resident_bytes())),
         batches_(training_batches(config, dataset_)),
-        model_(model_config(config, dataset_.vocabulary), plan_.packed),
+        owned_model_(nn::make_language_model(model_config(config, dataset_.vocabulary), plan_.packed)),
+        model_(*owned_model_),
         trainer_(config, plan_, model_, *batches_),
-        weights_(tensor_refs(model_.layout(), model_.weights().values())),
-        m_(tensor_refs(model_.layout(), trainer_.optimizer().m())),
-        v_(tensor_refs(model_.layout(), trainer_.optimizer().v())) {
+        weights_(tensor_refs(model_.parameters(), model_.weights().values())),
+        optimizer_(optimizer_refs(model_.parameters(), trainer_.optimizer())) {
     if (config.data.validation_fraction > 0) {
       validation_.emplace(dataset_.split.validation, static_cast<uint32_t>(config.model.context),
                           validation_windows(config));
@@ -103,7 +104,7 @@ class Session {
     remove_leftovers(folder_);
     const auto found = newest_checkpoint(folder_, observer, checkpoint::Parts::kAll);
     if (!found) return false;
-    found->load({weights_, m_, v_});
+    found->load({weights_, optimizer_});
     check_same_run(found->state());
     state_ = found->state();
     saved_step_ = state_.step;
@@ -115,12 +116,12 @@ class Session {
     observer.on_start({.first_step = trainer_.steps_done() + 1,
                        .steps = config_.train.steps,
                        .incidents = state_.incidents,
-                       .parameters = model_.layout().count(),
+                       .parameters = model_.parameters().count(),
                        .train_tokens = dataset_.train_tokens,
                        .validation_tokens = dataset_.split.validation.size(),
                        .estimated = dataset_.text.has_value(),
                        .vocabulary = dataset_.vocabulary,
-                       .flops_per_token = training_flops_per_token(model_.config(), config_.model.context),
+                       .flops_per_token = model_.activations().training_flops(config_.model.context),
                        .floor = dataset_.floor,
                        .plan = &plan_,
                        .trainer = &trainer_});
@@ -215,7 +216,7 @@ class Session {
                       .loss = step.loss,
                       .gradient_norm = step.gradient_norm,
                       .spike_z = step.spike_z,
-                      .gradient_hash = gradient_hash(model_.layout(), trainer_.gradient().values()),
+                      .gradient_hash = gradient_hash(model_.parameters(), trainer_.gradient().values()),
                       .before = trainer_.before_step(),
                       .target = kernels::current_target().name};
     const std::span<const double> losses = trainer_.sequence_losses();
@@ -228,7 +229,7 @@ class Session {
       report.folder = save_incident(folder_ / kIncidentFolder, incident,
                                     {.config = config_,
                                      .model = model_.config(),
-                                     .tensors = {weights_, m_, v_},
+                                     .tensors = {weights_, optimizer_},
                                      .tokens = tokens,
                                      .state = current_state()});
     } catch (const Error& error) {
@@ -261,12 +262,10 @@ class Session {
     const uint64_t incidents = state_.incidents;
     const auto found = last_regular(observer);
     if (found) {
-      found->load({weights_, m_, v_});
+      found->load({weights_, optimizer_});
     } else {
       initialise();
-      for (const std::span<float> moments : {trainer_.optimizer().m(), trainer_.optimizer().v()}) {
-        std::fill(moments.begin(), moments.end(), 0.0f);
-      }
+      trainer_.optimizer().reset();
     }
     state_ = found ? found->state() : checkpoint::State{};
     state_.incidents = incidents;
@@ -366,8 +365,8 @@ class Session {
   void save(Observer& observer) {
     const Timed timed(kCheckpoint);
     current_state();
-    const ModelConfig& model = model_.config();
-    const fs::path path = checkpoint::save(folder_ / kCheckpointFolder, {weights_, m_, v_}, state_,
+    const nn::ModelConfig& model = model_.config();
+    const fs::path path = checkpoint::save(folder_ / kCheckpointFolder, {weights_, optimizer_}, state_,
                                            {.layers = model.layers,
                                             .heads = model.heads,
                                             .width = model.width,
@@ -390,10 +389,11 @@ class Session {
   Plan plan_;
   std::unique_ptr<data::BatchSource> batches_;
   std::optional<data::ValidationBatches> validation_;
-  Gpt model_;
+  std::unique_ptr<nn::LanguageModel> owned_model_;
+  nn::LanguageModel& model_;
   Trainer trainer_;
   HealthWarnings health_warnings_;
-  std::vector<checkpoint::TensorRef> weights_, m_, v_;
+  std::vector<checkpoint::TensorRef> weights_, optimizer_;
   checkpoint::State state_;
   std::optional<uint64_t> saved_step_;  // of the newest checkpoint
 };
@@ -444,10 +444,22 @@ void check_started(const fs::path& folder) {
 
 }  // namespace
 
-std::vector<checkpoint::TensorRef> tensor_refs(const ParameterLayout& layout, std::span<float> values) {
+std::vector<checkpoint::TensorRef> tensor_refs(const nn::ParameterTable& layout, std::span<float> values) {
   std::vector<checkpoint::TensorRef> refs;
-  for (const TensorInfo& tensor : layout.tensors()) {
+  for (const nn::Parameter& tensor : layout.all()) {
     refs.push_back({tensor.name, tensor.shape, values.subspan(tensor.offset, tensor.size)});
+  }
+  return refs;
+}
+
+std::vector<checkpoint::TensorRef> optimizer_refs(const nn::ParameterTable& table, Optimizer& optimizer) {
+  std::vector<checkpoint::TensorRef> refs;
+  for (OptimizerState& state : optimizer.states()) {
+    for (const nn::Parameter& parameter : table.all()) {
+      if (!parameter.trainable) continue;
+      refs.push_back({parameter.name + "." + state.name, parameter.shape,
+                      state.values.span().subspan(parameter.offset, parameter.size)});
+    }
   }
   return refs;
 }

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
-#include "nn/gpt.h"
+#include "nn/models/language_model.h"
+#include "optim/optimizer.h"
 #include "train/config.h"
 #include "train/observer.h"
 
@@ -40,6 +41,8 @@ RunResult resume_run(const RunConfig& config, const std::filesystem::path& folde
 RunConfig read_config(const std::filesystem::path& folder);
 
 // References to the tensors of a buffer with this layout.
-std::vector<checkpoint::TensorRef> tensor_refs(const ParameterLayout& layout, std::span<float> values);
+std::vector<checkpoint::TensorRef> tensor_refs(const nn::ParameterTable& layout, std::span<float> values);
+// References to all states of an optimizer.
+std::vector<checkpoint::TensorRef> optimizer_refs(const nn::ParameterTable& table, Optimizer& optimizer);
 
 }  // namespace quern::train

@@ -13,7 +13,7 @@
 namespace quern::train {
 namespace {
 
-void check(const Gpt& model, const Sequences& sequences, size_t shortest, size_t longest) {
+void check(const nn::LanguageModel& model, const Sequences& sequences, size_t shortest, size_t longest) {
   assert(sequences.tokens.size() == sequences.count * sequences.T);
   if (sequences.T < shortest || sequences.T > longest) {
     throw Error("[model] tokens: expected sequences of {} to {} tokens, found {}", shortest, longest, sequences.T);
@@ -30,20 +30,20 @@ void check(const Gpt& model, const Sequences& sequences, size_t shortest, size_t
 // Sequences first ... first + count, computed by every member of a team.
 struct Part {
   size_t first, count;
-  Workspace& work;
+  nn::Workspace& work;
   const Member& member;
 };
 
 // Computes `count` sequences of T positions in parts, in any order.
 template <typename Compute>
-void compute_in_parts(const Gpt& model, size_t count, size_t T, size_t threads, const Compute& compute) {
+void compute_in_parts(const nn::LanguageModel& model, size_t count, size_t T, size_t threads, const Compute& compute) {
   const StepCut cut = cut_step(count, T, threads);
-  ModelConfig shape = model.config();
-  shape.context = T;  // allocates for the actual length, not for the model's context
-  std::deque<Workspace> work;
+  std::deque<nn::Workspace> work;
   for (size_t team = 0; team < cut.teams; ++team) {
-    work.emplace_back(shape,
-                      WorkspaceOptions{.sequences = cut.at_once, .members = members_of(team, cut.teams, threads)});
+    work.emplace_back(model.activations(),
+                      nn::WorkspaceOptions{.sequences = cut.at_once,
+                                           .context = T,  // allocates for the actual length, not for the model's
+                                           .members = members_of(team, cut.teams, threads)});
   }
   run_tasks({.threads = threads, .teams = cut.teams}, TaskKind::kLoss, cut.micro_batches,
             [&](const Task& task, size_t team, const Member& member) {
@@ -54,7 +54,7 @@ void compute_in_parts(const Gpt& model, size_t count, size_t T, size_t threads, 
 
 }  // namespace
 
-void compute_logits(const Gpt& model, const Sequences& sequences, size_t threads, std::span<float> out) {
+void compute_logits(const nn::LanguageModel& model, const Sequences& sequences, size_t threads, std::span<float> out) {
   check(model, sequences, 1, model.config().context);
   const size_t T = sequences.T, V = model.config().vocabulary;
   assert(out.size() == sequences.count * T * V);
@@ -65,7 +65,7 @@ void compute_logits(const Gpt& model, const Sequences& sequences, size_t threads
   });
 }
 
-double compute_loss(const Gpt& model, const Sequences& sequences, size_t threads) {
+double compute_loss(const nn::LanguageModel& model, const Sequences& sequences, size_t threads) {
   if (sequences.count == 0) throw Error("[model] tokens: expected at least one sequence, found none");
   check(model, sequences, 2, model.config().context + 1);
   const size_t T = sequences.T - 1;

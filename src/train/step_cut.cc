@@ -35,7 +35,7 @@ StepCut cut_step(size_t sequences, size_t T, size_t threads) {
     const size_t count = parts_of(sequences, at_once);
     return StepCut{.at_once = at_once, .micro_batches = count, .teams = teams_for(threads, count)};
   };
-  StepCut best = cut_by(std::min(sequences_per_micro_batch(T), sequences));
+  StepCut best = cut_by(std::min(nn::sequences_per_micro_batch(T), sequences));
   for (size_t at_once = best.at_once; --at_once > 0;) {
     const StepCut cut = cut_by(at_once);
     if (expected_time(cut, T, threads) < 0.99 * expected_time(best, T, threads))

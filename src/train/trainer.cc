@@ -47,21 +47,21 @@ size_t sequences_per_step(const RunConfig& config) { return config.train.batch *
 
 }  // namespace
 
-Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::BatchSource& batches,
+Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, const data::BatchSource& batches,
                  TrainerOptions options)
     : config_(config),
       options_(std::move(options)),
       model_(model),
       batches_(batches),
       schedule_(schedule_of(config)),
-      optimizer_(model.layout(), optimizer_options(config)),
+      optimizer_(make_optimizer(model.parameters(), optimizer_options(config))),
       plan_(plan),
-      gradient_(model.layout(), options_.teams != 0 ? options_.teams : plan.cut.teams),
+      gradient_(model.parameters(), options_.teams != 0 ? options_.teams : plan.cut.teams),
       losses_(sequences_per_step(config)),
-      health_(model.layout()) {
+      health_(model.parameters()) {
   if (options_.teams != 0) plan_.cut.teams = options_.teams;
   const size_t threads = plan_.threads, teams = plan_.cut.teams;
-  for (size_t team = 0; team < teams; ++team) work_.emplace_back(model.config(), plan_.workspace(team));
+  for (size_t team = 0; team < teams; ++team) work_.emplace_back(model.activations(), plan_.workspace(team));
   workers_ = std::make_unique<Workers>(
       WorkersOptions{.threads = threads, .teams = teams, .pin = config.train.pin},
       [this](const Task& task, size_t team, const Member& member) { run(task, team, member); },
@@ -167,11 +167,11 @@ void Trainer::run(const Task& task, size_t team, const Member& member) {
 void Trainer::update(size_t segment) {
   const std::span<float> weights = model_.weights().values();
   {
-    const Timed timed(kAdamW, kAdamWBytes * static_cast<double>(model_.layout().segments()[segment].size));
+    const Timed timed(kAdamW, kAdamWBytes * static_cast<double>(model_.parameters().segments()[segment].size));
     if (measures_) {
-      health_.set_change(segment, optimizer_.update_and_measure(segment, weights, gradient_.values()));
+      health_.set_change(segment, optimizer_->update_and_measure(segment, weights, gradient_.values()));
     } else {
-      optimizer_.update(segment, weights, gradient_.values());
+      optimizer_->update(segment, weights, gradient_.values());
     }
   }
   model_.weights().repack(segment);
@@ -179,7 +179,7 @@ void Trainer::update(size_t segment) {
 
 void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const Member& member) {
   const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
-  Workspace& work = work_[team];
+  nn::Workspace& work = work_[team];
   set_profile_place({.step = batch.step + 1, .micro_batch = index});
   model_.forward_backward(
       {.tokens = batch.inputs.data(),
@@ -190,7 +190,7 @@ void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const
        .step = batch.step,
        .first_sequence = batch.first,
        .turn = {.number = turns_done_ + index, .first = index == 0, .last = index + 1 == plan_.cut.micro_batches}},
-      static_cast<float>(1 / tokens), gradient_, work, member);
+      {.scale = static_cast<float>(1 / tokens), .gradient = gradient_}, work, member);
   if (!member.leads()) return;
   for (size_t s = 0; s < batch.sequences; ++s) {
     losses_[batch.first + s] = work.loss_of_sequence(s, config_.model.context);
@@ -221,12 +221,12 @@ void Trainer::begin_join() {
 }
 
 void Trainer::begin_update() {
-  update_ = optimizer_.begin(gradient_.squared_norm(), rate_, updates_done_ + 1);
+  update_ = optimizer_->begin(gradient_.squared_norm(), rate_, updates_done_ + 1);
   const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
   loss_ = std::accumulate(losses_.begin(), losses_.end(), 0.0) / tokens;
   trouble_ = judge();
   if (!updates()) return finished_.add(1);
-  submit_to_every_team(TaskKind::kUpdate, model_.layout().segments().size());
+  submit_to_every_team(TaskKind::kUpdate, model_.parameters().segments().size());
 }
 
 Trouble Trainer::judge() {
@@ -266,7 +266,7 @@ MemoryUse Trainer::memory() const {
   const BufferPool::Statistics pool = pool_.statistics();
   const ProcessMemory process = process_memory();
   uint64_t arena = 0;
-  for (const Workspace& work : work_) arena += work.planned_bytes();
+  for (const nn::Workspace& work : work_) arena += work.planned_bytes();
   return {.weights = plan.weights + plan.packed,
           .gradient = plan.gradient,
           .moments = plan.moments,
@@ -340,10 +340,10 @@ Findings Trainer::examine(const StepTokens& tokens, const TrainerState& at) {
                              .step = static_cast<uint32_t>(at.steps + at.left_out),
                              .first_sequence = static_cast<uint32_t>(s),
                              .turn = {.number = turns_done_++, .first = s == 0, .last = true}},
-                            scale, gradient_, work_[0], {}, &watch);
+                            {.scale = scale, .gradient = gradient_, .watch = &watch}, work_[0]);
   }
   gradient_.join_all();
-  return {.weight = first_bad_tensor(model_.layout(), model_.weights().values()), .pass = watch.where()};
+  return {.weight = first_bad_tensor(model_.parameters(), model_.weights().values()), .pass = watch.where()};
 }
 
 }  // namespace quern::train

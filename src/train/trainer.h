@@ -13,7 +13,7 @@
 #include "data/batch_reader.h"
 #include "data/batch_source.h"
 #include "data/prefetcher.h"
-#include "nn/gpt.h"
+#include "nn/model.h"
 #include "optim/loss_trend.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -68,7 +68,7 @@ struct Findings {
 class Trainer {
  public:
   // `model` and `batches` must outlive the trainer. `plan` must be made for this config and model.
-  Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::BatchSource& batches,
+  Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, const data::BatchSource& batches,
           TrainerOptions options = {});
   ~Trainer();
 
@@ -102,8 +102,8 @@ class Trainer {
   double evaluate(const data::ValidationBatches& windows);
 
   uint64_t steps_done() const { return steps_done_; }
-  Optimizer& optimizer() { return optimizer_; }
-  const Gradient& gradient() const { return gradient_; }  // of the last step
+  Optimizer& optimizer() { return *optimizer_; }
+  const nn::Gradient& gradient() const { return gradient_; }  // of the last step
   size_t threads() const { return workers_->threads(); }
   size_t teams() const { return workers_->teams(); }
   WorkerTimes times() const { return times_; }
@@ -135,14 +135,14 @@ class Trainer {
 
   RunConfig config_;
   TrainerOptions options_;
-  Gpt& model_;
+  nn::Model& model_;
   const data::BatchSource& batches_;
   quern::Schedule schedule_;
-  Optimizer optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   Plan plan_;
-  Gradient gradient_;
+  nn::Gradient gradient_;
   std::unique_ptr<data::Prefetcher> prefetcher_;  // created by the first step
-  std::deque<Workspace> work_;                    // per team
+  std::deque<nn::Workspace> work_;                // per team
   std::vector<double> losses_;                    // per sequence of the step
   uint64_t steps_done_ = 0, updates_done_ = 0, left_out_ = 0;
   data::StreamPosition position_;

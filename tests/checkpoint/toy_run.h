@@ -14,9 +14,12 @@ class ToyRun {
  public:
   explicit ToyRun(size_t rows = 5, size_t layers = 3) {
     storage_.reserve(3 * (layers + 1));  // the spans stay
-    for (std::vector<TensorRef>* group : {&weights_, &m_, &v_}) {
-      add(*group, "transformer.wte.weight", {rows, 8});
-      for (size_t i = 0; i < layers; ++i) add(*group, "transformer.h." + std::to_string(i) + ".ln_1.weight", {rows});
+    for (const std::string state : {"", ".m", ".v"}) {
+      std::vector<TensorRef>& group = state.empty() ? weights_ : optimizer_;
+      add(group, "transformer.wte.weight" + state, {rows, 8});
+      for (size_t i = 0; i < layers; ++i) {
+        add(group, "transformer.h." + std::to_string(i) + ".ln_1.weight" + state, {rows});
+      }
     }
   }
 
@@ -36,8 +39,8 @@ class ToyRun {
     return true;
   }
 
-  Tensors tensors() const { return {weights_, m_, v_}; }
-  Tensors weights_only() const { return {weights_, {}, {}}; }
+  Tensors tensors() const { return {weights_, optimizer_}; }
+  Tensors weights_only() const { return {weights_, {}}; }
 
  private:
   void add(std::vector<TensorRef>& group, std::string name, std::vector<size_t> shape) {
@@ -48,7 +51,7 @@ class ToyRun {
   }
 
   std::vector<std::vector<float>> storage_;
-  std::vector<TensorRef> weights_, m_, v_;
+  std::vector<TensorRef> weights_, optimizer_;
 };
 
 inline State state_at(uint64_t step) {

@@ -18,7 +18,7 @@ class DecoderBits : public ::testing::TestWithParam<bool> {};  // packed
 
 TEST_P(DecoderBits, OneTokenAtATimeIsTheWholeForward) {
   test::for_each_target([](const kernels::Target&) {
-    Gpt model(test::small_config(), GetParam());
+    nn::Gpt2 model(test::small_config(), GetParam());
     test::fill(model);
     const size_t V = model.config().vocabulary;
     const Tokens tokens = test::random_tokens(model.config().context, V);
@@ -32,7 +32,7 @@ TEST_P(DecoderBits, OneTokenAtATimeIsTheWholeForward) {
 
 TEST_P(DecoderBits, AnyCutOfTheTokensGivesTheSame) {
   test::for_each_target([](const kernels::Target&) {
-    Gpt model(test::small_config(150), GetParam());
+    nn::Gpt2 model(test::small_config(150), GetParam());
     test::fill(model);
     const Tokens tokens = test::random_tokens(150, model.config().vocabulary);
     const std::vector<float> expected = test::last_logits(model, tokens);
@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Packed, DecoderBits, ::testing::Bool());
 TEST(Decoder, SameOnEveryTargetWithFusedMultiplyAdd) {
   std::vector<std::vector<float>> results;
   test::for_each_target([&](const kernels::Target& target) {
-    Gpt model(test::small_config(), true);
+    nn::Gpt2 model(test::small_config(), true);
     test::fill(model);
     Decoder decoder(model);
     std::span<const float> found;
@@ -63,7 +63,7 @@ TEST(Decoder, SameOnEveryTargetWithFusedMultiplyAdd) {
 
 // With a context of 8: 9 tokens leave 5 (4 that stay and the new one), as do 13, 17 ...
 TEST(Decoder, SlidesToTheLastHalfWhenTheContextIsFull) {
-  Gpt model(test::small_config(8), true);
+  nn::Gpt2 model(test::small_config(8), true);
   test::fill(model);
   const Tokens tokens = test::random_tokens(30, model.config().vocabulary);
   Decoder decoder(model);
@@ -79,7 +79,7 @@ TEST(Decoder, SlidesToTheLastHalfWhenTheContextIsFull) {
 // Also contexts of 1 and of odd length, and prompts that are many contexts long.
 TEST(Decoder, TheWindowDoesNotDependOnHowTheTokensArrived) {
   for (const size_t context : {1u, 2u, 3u, 8u, 13u}) {
-    Gpt model(test::small_config(context), true);
+    nn::Gpt2 model(test::small_config(context), true);
     test::fill(model);
     const Tokens tokens = test::random_tokens(70, model.config().vocabulary);
     Decoder singly(model);
@@ -97,7 +97,7 @@ TEST(Decoder, TheWindowDoesNotDependOnHowTheTokensArrived) {
 // Prompts of several pieces, single tokens, and slides, with more threads than heads or panels of columns.
 TEST_P(DecoderBits, AnyNumberOfThreadsGivesTheSame) {
   const test::Watchdog watchdog("decoding by teams");
-  Gpt model(test::small_config(90), GetParam());
+  nn::Gpt2 model(test::small_config(90), GetParam());
   test::fill(model);
   const Tokens tokens = test::random_tokens(150, model.config().vocabulary);
   Decoder alone(model);
@@ -120,7 +120,7 @@ TEST_P(DecoderBits, AnyNumberOfThreadsGivesTheSame) {
 TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
   const test::Watchdog watchdog("teams of several sizes");
   const auto members = [](size_t width, size_t rows) {
-    const Gpt model({.layers = 1, .heads = 1, .width = width, .context = 128, .vocabulary = 10}, false);
+    const nn::Gpt2 model({.layers = 1, .heads = 1, .width = width, .context = 128, .vocabulary = 10}, false);
     return Decoder(model, {.threads = 8}).members_for(rows);
   };
   EXPECT_EQ(members(48, 1), 1u);
@@ -131,7 +131,7 @@ TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
   EXPECT_EQ(members(256, 1), 5u) << "panels";
   EXPECT_EQ(members(256, 32), 8u) << "threads";
 
-  Gpt model(test::small_config(), true);
+  nn::Gpt2 model(test::small_config(), true);
   test::fill(model);
   Decoder decoder(model, {.threads = 4});
   ASSERT_EQ(decoder.members_for(1), 1u);
@@ -144,7 +144,7 @@ TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
 
 TEST(Decoder, WhatAMemberThrowsReachesTheCallerAndTheNextCallGoesOn) {
   const test::Watchdog watchdog("a member that throws");
-  Gpt model(test::small_config(), true);
+  nn::Gpt2 model(test::small_config(), true);
   test::fill(model);
   const Tokens tokens = test::random_tokens(10, model.config().vocabulary);
   for (const size_t threads : {1u, 2u, 5u}) {
@@ -160,7 +160,7 @@ TEST(Decoder, WhatAMemberThrowsReachesTheCallerAndTheNextCallGoesOn) {
 }
 
 TEST(Decoder, ClearStartsAfresh) {
-  Gpt model(test::small_config(), true);
+  nn::Gpt2 model(test::small_config(), true);
   test::fill(model);
   Decoder decoder(model);
   decoder.append(test::random_tokens(20, 53, 1));
@@ -171,7 +171,7 @@ TEST(Decoder, ClearStartsAfresh) {
 }
 
 TEST(Decoder, BadTokensAreErrorsThatChangeNothing) {
-  Gpt model(test::small_config(), true);
+  nn::Gpt2 model(test::small_config(), true);
   test::fill(model);
   Decoder decoder(model);
   const Tokens good = test::random_tokens(10, 53);

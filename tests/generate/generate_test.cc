@@ -24,7 +24,7 @@ struct Model {
     EXPECT_EQ(count, made.size());
     return made;
   }
-  Gpt gpt;
+  nn::Gpt2 gpt;
   Decoder decoder;
 };
 
@@ -100,7 +100,7 @@ TEST(Generate, BadInputIsAnError) {
 // A model that diverged: said so, not sampled from.
 TEST(Generate, WeightsThatAreNotNumbersAreAnError) {
   Model model;
-  model.gpt.weights().values()[model.gpt.layout().final_norm().bias] = std::nanf("");
+  model.gpt.weights().values()[model.gpt.parameters().all().back().offset] = std::nanf("");  // ln_f.bias
   EXPECT_THROW(model.generate({1}, {}), Error);
 }
 
@@ -155,8 +155,8 @@ class GenerateBpe : public ::testing::Test {
     trainer.add("ab ab ab");
     return trainer.train(data::with_end_of_text(300));
   }
-  static ModelConfig config(size_t vocabulary) {
-    ModelConfig config = test::small_config();
+  static nn::ModelConfig config(size_t vocabulary) {
+    nn::ModelConfig config = test::small_config();
     config.vocabulary = vocabulary;
     return config;
   }
@@ -173,7 +173,7 @@ class GenerateBpe : public ::testing::Test {
 
   std::unique_ptr<data::Tokenizer> tokenizer_ = learned();
   int32_t end_ = tokenizer_->end_of_text().value();
-  Gpt gpt_{config(static_cast<size_t>(tokenizer_->vocabulary_size()) + 20), true};
+  nn::Gpt2 gpt_{config(static_cast<size_t>(tokenizer_->vocabulary_size()) + 20), true};
   Decoder decoder_{gpt_};
 };
 

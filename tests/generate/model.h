@@ -4,18 +4,17 @@
 #include <span>
 #include <vector>
 
-#include "kernels/gemm.h"
-#include "nn/gpt.h"
+#include "nn/models/gpt2.h"
 #include "support/support.h"
 
 namespace quern::test {
 
-inline ModelConfig small_config(size_t context = 37) {
+inline nn::ModelConfig small_config(size_t context = 37) {
   return {.layers = 3, .heads = 3, .width = 36, .context = context, .vocabulary = 53, .dropout = 0.3f};
 }
 
 // Weights far from their start, where the logits hang on every one.
-inline void fill(Gpt& model) {
+inline void fill(nn::Model& model) {
   model.initialise(3);
   const std::vector<float> noise = normal(model.weights().values().size(), 9, 0.2f);
   for (size_t i = 0; i < noise.size(); ++i) model.weights().values()[i] += noise[i];
@@ -30,25 +29,16 @@ inline std::vector<int32_t> random_tokens(size_t n, size_t vocabulary, unsigned 
 }
 
 // The logits (T, V) of all positions, by nn's forward.
-inline std::vector<float> whole_logits(const Gpt& model, std::span<const int32_t> tokens) {
-  const size_t T = tokens.size(), C = model.config().width, V = model.config().vocabulary;
-  Workspace work(model.config(), {});
-  model.loss({.tokens = tokens.data(), .targets = tokens.data(), .sequences = 1, .T = T}, work);
-  std::vector<float> logits(T * V);
-  kernels::gemm({.layout = kernels::Layout::kNT,
-                 .M = T,
-                 .N = V,
-                 .K = C,
-                 .a = {work.inner.data(), C},
-                 .b = {model.weights().token_table(), C},
-                 .c = logits.data(),
-                 .c_stride = V},
-                work.scratch({}).gemm);
+inline std::vector<float> whole_logits(const nn::LanguageModel& model, std::span<const int32_t> tokens) {
+  const size_t T = tokens.size();
+  nn::Workspace work(model.activations(), {});
+  std::vector<float> logits(T * model.config().vocabulary);
+  model.logits({.tokens = tokens.data(), .sequences = 1, .T = T}, logits.data(), work);
   return logits;
 }
 
 // Of the last position.
-inline std::vector<float> last_logits(const Gpt& model, std::span<const int32_t> tokens) {
+inline std::vector<float> last_logits(const nn::LanguageModel& model, std::span<const int32_t> tokens) {
   const std::vector<float> all = whole_logits(model, tokens);
   return {all.end() - static_cast<ptrdiff_t>(model.config().vocabulary), all.end()};
 }

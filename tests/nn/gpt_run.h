@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "kernels/cross_entropy.h"
-#include "nn/gpt.h"
+#include "nn/models/gpt2.h"
 #include "support/support.h"
 
-namespace quern {
+namespace quern::nn {
 
 inline constexpr size_t kT = 11, kSequences = 3;
 
@@ -39,7 +39,7 @@ struct Data {
 };
 
 // Weights large enough that every gradient is.
-inline void fill(Gpt& model) {
+inline void fill(Model& model) {
   model.initialise(3);
   const std::vector<float> noise = test::normal(model.weights().values().size(), 9, 0.25f);
   for (size_t i = 0; i < noise.size(); ++i) model.weights().values()[i] += noise[i];
@@ -54,18 +54,18 @@ struct Result {
 
 // Forward and backward of the sequences, `at_once` of them per micro-batch, with the activations of `interval` layers
 // at a time (0: of all).
-inline Result run(const Gpt& model, const Data& data, size_t at_once = kSequences, float scale = 1.0f,
+inline Result run(const Model& model, const Data& data, size_t at_once = kSequences, float scale = 1.0f,
                   size_t interval = 0) {
-  Gradient gradient(model.layout());
-  Workspace work(model.config(), {.sequences = kSequences, .backward = true, .interval = interval});
+  Gradient gradient(model.parameters());
+  Workspace work(model.activations(), {.sequences = kSequences, .backward = true, .interval = interval});
   double loss = 0;
   for (size_t s = 0; s < kSequences; s += at_once) {
     MicroBatch batch = data.batch(s, std::min(at_once, kSequences - s));
     batch.turn = {.number = static_cast<uint32_t>(s / at_once), .first = s == 0, .last = s + at_once >= kSequences};
-    loss += model.forward_backward(batch, scale, gradient, work);
+    loss += model.forward_backward(batch, {.scale = scale, .gradient = gradient}, work);
   }
   gradient.join_all();
   return {loss, {gradient.values().begin(), gradient.values().end()}};
 }
 
-}  // namespace quern
+}  // namespace quern::nn

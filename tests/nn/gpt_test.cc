@@ -1,4 +1,4 @@
-#include "nn/gpt.h"
+#include "nn/models/gpt2.h"
 
 #include <algorithm>
 #include <string>
@@ -10,20 +10,20 @@
 #include "nn/gpt_twin.h"
 #include "support/support.h"
 
-namespace quern {
+namespace quern::nn {
 namespace {
 
 class GptGradient : public ::testing::TestWithParam<float> {};
 
 // Every tensor, its first and last elements and some between, against central differences of the twin.
 TEST_P(GptGradient, MatchesFiniteDifferencesOfTheDoublePrecisionTwin) {
-  Gpt model(small_config(GetParam()), false);
+  Gpt2 model(small_config(GetParam()), false);
   fill(model);
   const Data data;
   std::vector<double> parameters(model.weights().values().begin(), model.weights().values().end());
   const twin::GptTwin reference(model.config(), parameters, GetParam());
   std::vector<std::pair<size_t, double>> slopes;
-  for (const TensorInfo& tensor : model.layout().tensors()) {
+  for (const Parameter& tensor : model.parameters().all()) {
     const size_t stride = std::max<size_t>(1, tensor.size / 12);
     for (size_t e = 0; e < tensor.size; e += stride) {
       const size_t i = tensor.offset + (e + stride > tensor.size ? tensor.size - 1 : e);
@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(Dropout, GptGradient, ::testing::Values(0.0f, 0.2f));
 
 // Promise I3: sequences taken one by one, by twos or at once give the same bits.
 TEST(Gpt, CutIntoMicroBatchesGivesTheSameBits) {
-  Gpt model(small_config(0.1f), false);
+  Gpt2 model(small_config(0.1f), false);
   fill(model);
   const Data data;
   test::for_each_target([&](const kernels::Target&) {
@@ -58,7 +58,7 @@ TEST(Gpt, CutIntoMicroBatchesGivesTheSameBits) {
 TEST(Gpt, PackedWeightsGiveTheSameBits) {
   test::for_each_target([](const kernels::Target&) {
     const Data data;
-    Gpt plain(small_config(0.1f), false), packed(small_config(0.1f), true);
+    Gpt2 plain(small_config(0.1f), false), packed(small_config(0.1f), true);
     fill(plain);
     fill(packed);
     EXPECT_EQ(run(plain, data), run(packed, data));
@@ -69,7 +69,7 @@ TEST(Gpt, SameOnEveryTargetWithFusedMultiplyAdd) {
   const Data data;
   std::vector<Result> results;
   test::for_each_target([&](const kernels::Target& target) {
-    Gpt model(small_config(0.1f), true);
+    Gpt2 model(small_config(0.1f), true);
     fill(model);
     if (target.fma) results.push_back(run(model, data));
   });
@@ -77,21 +77,21 @@ TEST(Gpt, SameOnEveryTargetWithFusedMultiplyAdd) {
 }
 
 TEST(Gpt, LossAloneIsTheLossWithoutDropout) {
-  Gpt model(small_config(0.0f), false);
+  Gpt2 model(small_config(0.0f), false);
   fill(model);
   const Data data;
-  Workspace work(model.config(), {.sequences = kSequences});
+  Workspace work(model.activations(), {.sequences = kSequences});
   EXPECT_EQ(model.loss(data.batch(), work), run(model, data).loss);
 }
 
 // Its weights point to its layout: a model that was moved or copied would read the layout of another, perhaps a dead
 // one.
-static_assert(!std::is_copy_constructible_v<Gpt> && !std::is_copy_assignable_v<Gpt>);
-static_assert(!std::is_move_constructible_v<Gpt> && !std::is_move_assignable_v<Gpt>);
+static_assert(!std::is_copy_constructible_v<Gpt2> && !std::is_copy_assignable_v<Gpt2>);
+static_assert(!std::is_move_constructible_v<Gpt2> && !std::is_move_assignable_v<Gpt2>);
 static_assert(!std::is_move_constructible_v<Workspace> && !std::is_move_constructible_v<Gradient>);
 
 TEST(Gpt, ScaleMultipliesTheGradient) {
-  Gpt model(small_config(), false);
+  Gpt2 model(small_config(), false);
   fill(model);
   const Data data;
   const Result one = run(model, data), quarter = run(model, data, kSequences, 0.25f);
@@ -101,9 +101,9 @@ TEST(Gpt, ScaleMultipliesTheGradient) {
 
 TEST(Gpt, InitialisedAsGpt2) {
   const ModelConfig config{.layers = 3, .heads = 2, .width = 64, .context = 40, .vocabulary = 300};
-  Gpt model(config, false);
+  Gpt2 model(config, false);
   model.initialise(1);
-  for (const TensorInfo& tensor : model.layout().tensors()) {
+  for (const Parameter& tensor : model.parameters().all()) {
     const std::span<const float> values = std::as_const(model).weights().values().subspan(tensor.offset, tensor.size);
     double sum = 0, squares = 0;
     for (const float x : values) {
@@ -119,24 +119,25 @@ TEST(Gpt, InitialisedAsGpt2) {
       for (const float x : values) ASSERT_EQ(x, tensor.name.ends_with("weight") ? 1.0f : 0.0f) << tensor.name;
     }
   }
-  Gpt other(config, false);
+  Gpt2 other(config, false);
   other.initialise(2);
   EXPECT_NE(other.weights().values()[0], model.weights().values()[0]);
 }
 
-TEST(ParameterLayout, HasHuggingFaceNamesShapesAndGpt2Size) {
-  const ParameterLayout layout({.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50257});
+TEST(ParameterTable, HasHuggingFaceNamesShapesAndGpt2Size) {
+  const Declaration model = declare({.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50257});
+  const ParameterTable& layout = model.parameters;
   EXPECT_EQ(layout.count(), 124439808u);
-  EXPECT_EQ(layout.tensors().size(), 2 + 12 * 12 + 2);
+  EXPECT_EQ(layout.all().size(), 2 + 12 * 12 + 2);
   const auto find = [&](const std::string& name) {
-    return std::find_if(layout.tensors().begin(), layout.tensors().end(),
-                        [&](const TensorInfo& tensor) { return tensor.name == name; });
+    return std::find_if(layout.all().begin(), layout.all().end(),
+                        [&](const Parameter& tensor) { return tensor.name == name; });
   };
-  ASSERT_NE(find("h.11.attn.c_attn.weight"), layout.tensors().end());
+  ASSERT_NE(find("h.11.attn.c_attn.weight"), layout.all().end());
   EXPECT_EQ(find("h.11.attn.c_attn.weight")->shape, (std::vector<size_t>{768, 2304}));
   EXPECT_EQ(find("wte.weight")->shape, (std::vector<size_t>{50257, 768}));
   size_t end = 0;
-  for (const TensorInfo& tensor : layout.tensors()) {
+  for (const Parameter& tensor : layout.all()) {
     EXPECT_GE(tensor.offset, end);
     EXPECT_EQ(tensor.offset % 16, 0u);
     end = tensor.offset + tensor.size;
@@ -163,4 +164,4 @@ TEST(ModelConfig, ImpossibleSizesAreErrorsThatNameTheField) {
 }
 
 }  // namespace
-}  // namespace quern
+}  // namespace quern::nn

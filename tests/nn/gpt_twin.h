@@ -5,20 +5,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <numbers>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
-#include "nn/gpt.h"
+#include "nn/models/gpt2.h"
 
-namespace quern::twin {
+namespace quern::nn::twin {
 
 using Matrix = std::vector<double>;  // (T, columns), row-major
 
 class GptTwin {
  public:
   GptTwin(const ModelConfig& config, std::vector<double>& parameters, float dropout)
-      : config_(config), layout_(config), p_(parameters), dropout_(dropout) {}
+      : config_(config), model_(declare(config)), p_(parameters), dropout_(dropout) {}
 
   // The sum of the losses of a micro-batch.
   double loss(const MicroBatch& batch) const {
@@ -45,28 +47,38 @@ class GptTwin {
     for (size_t e = 0; e < x.size(); ++e) x[e] *= drop(place, purpose, layer, e);
   }
 
-  Matrix norm(const Matrix& x, const NormSlots& slots) const {
+  // The values of a parameter.
+  const double* at(const std::string& name) const {
+    for (const Parameter& parameter : model_.parameters.all()) {
+      if (parameter.name == name) return p_.data() + parameter.offset;
+    }
+    throw std::logic_error(name);
+  }
+
+  Matrix norm(const Matrix& x, const std::string& name) const {
     const size_t C = config_.width;
+    const double *weight = at(name + ".weight"), *bias = at(name + ".bias");
     Matrix out(x.size());
     for (size_t t = 0; t * C < x.size(); ++t) {
       double mean = 0, variance = 0;
       for (size_t c = 0; c < C; ++c) mean += x[t * C + c] / static_cast<double>(C);
       for (size_t c = 0; c < C; ++c) variance += std::pow(x[t * C + c] - mean, 2) / static_cast<double>(C);
       for (size_t c = 0; c < C; ++c) {
-        out[t * C + c] = (x[t * C + c] - mean) / std::sqrt(variance + 1e-5) * p_[slots.weight + c] + p_[slots.bias + c];
+        out[t * C + c] = (x[t * C + c] - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c];
       }
     }
     return out;
   }
 
-  Matrix linear(const Matrix& x, const LinearSlots& slots) const {
-    const size_t T = x.size() / slots.in;
-    Matrix out(T * slots.out);
+  Matrix linear(const Matrix& x, const std::string& name, size_t in, size_t out_width) const {
+    const double *weight = at(name + ".weight"), *bias = at(name + ".bias");
+    const size_t T = x.size() / in;
+    Matrix out(T * out_width);
     for (size_t t = 0; t < T; ++t) {
-      for (size_t o = 0; o < slots.out; ++o) {
-        double sum = p_[slots.bias + o];
-        for (size_t i = 0; i < slots.in; ++i) sum += x[t * slots.in + i] * p_[slots.weight + i * slots.out + o];
-        out[t * slots.out + o] = sum;
+      for (size_t o = 0; o < out_width; ++o) {
+        double sum = bias[o];
+        for (size_t i = 0; i < in; ++i) sum += x[t * in + i] * weight[i * out_width + o];
+        out[t * out_width + o] = sum;
       }
     }
     return out;
@@ -99,15 +111,17 @@ class GptTwin {
   }
 
   void block(const Place& place, size_t layer, Matrix& x) const {
-    const BlockSlots& slots = layout_.blocks()[layer];
-    Matrix branch = linear(attention(place, linear(norm(x, slots.norm1), slots.qkv), layer), slots.project);
+    const std::string name = "h." + std::to_string(layer);
+    const size_t C = config_.width;
+    const Matrix qkv = linear(norm(x, name + ".ln_1"), name + ".attn.c_attn", C, 3 * C);
+    Matrix branch = linear(attention(place, qkv, layer), name + ".attn.c_proj", C, C);
     drop_all(place, Purpose::kResidualDropout, layer, branch);
     add(x, branch);
-    Matrix wide = linear(norm(x, slots.norm2), slots.expand);
+    Matrix wide = linear(norm(x, name + ".ln_2"), name + ".mlp.c_fc", C, 4 * C);
     for (double& v : wide) {
       v = 0.5 * v * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
     }
-    branch = linear(wide, slots.contract);
+    branch = linear(wide, name + ".mlp.c_proj", 4 * C, C);
     drop_all(place, Purpose::kFeedForwardDropout, layer, branch);
     add(x, branch);
   }
@@ -115,16 +129,17 @@ class GptTwin {
   double sequence_loss(const MicroBatch& batch, size_t s) const {
     const Place place{batch, s};
     const size_t T = batch.T, C = config_.width, V = config_.vocabulary;
+    const double *tokens = at("wte.weight"), *positions = at("wpe.weight");
     Matrix x(T * C);
     for (size_t t = 0; t < T; ++t) {
       const size_t token = static_cast<size_t>(batch.tokens[s * T + t]);
       for (size_t c = 0; c < C; ++c) {
-        x[t * C + c] = p_[layout_.token_table() + token * C + c] + p_[layout_.position_table() + t * C + c];
+        x[t * C + c] = tokens[token * C + c] + positions[t * C + c];
       }
     }
     drop_all(place, Purpose::kEmbeddingDropout, 0, x);
     for (size_t layer = 0; layer < config_.layers; ++layer) block(place, layer, x);
-    x = norm(x, layout_.final_norm());
+    x = norm(x, "ln_f");
     double total = 0;
     for (size_t t = 0; t < T; ++t) {
       const int32_t target = batch.targets[s * T + t];
@@ -132,7 +147,7 @@ class GptTwin {
       double sum = 0, chosen = 0;
       for (size_t v = 0; v < V; ++v) {
         double logit = 0;
-        for (size_t c = 0; c < C; ++c) logit += x[t * C + c] * p_[layout_.token_table() + v * C + c];
+        for (size_t c = 0; c < C; ++c) logit += x[t * C + c] * tokens[v * C + c];
         sum += std::exp(logit);
         if (static_cast<int32_t>(v) == target) chosen = logit;
       }
@@ -142,9 +157,9 @@ class GptTwin {
   }
 
   ModelConfig config_;
-  ParameterLayout layout_;
+  Declaration model_;
   std::vector<double>& p_;
   float dropout_;
 };
 
-}  // namespace quern::twin
+}  // namespace quern::nn::twin

@@ -9,21 +9,33 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/embedding.h"
+#include "nn/models/language_model.h"
 #include "support/support.h"
 #include "support/watchdog.h"
 
-namespace quern {
+namespace quern::nn {
 namespace {
 
 // Several segments in the token table.
 ModelConfig config() { return {.layers = 1, .heads = 1, .width = 64, .context = 10, .vocabulary = 2100}; }
+
+// The order in which GPT-2 declares its tables.
+constexpr ParameterId kTokens{0}, kPositions{1};
+
+void add_inputs(Gradient& gradient, const int32_t* tokens, const float* dx, size_t T, const Turn& turn) {
+  for (const ParameterId table : {kTokens, kPositions}) gradient.enter_rows(table, turn, {});
+  gradient.touch(kTokens, {tokens, T});
+  kernels::embedding_backward(tokens, dx, gradient.rows(kTokens), gradient.rows(kPositions), T, config().width);
+  for (const ParameterId table : {kTokens, kPositions}) gradient.leave_rows(table, turn);
+}
 
 Turn turn_of(uint32_t number, uint32_t per_step) {
   return {.number = number, .first = number % per_step == 0, .last = (number + 1) % per_step == 0};
 }
 
 // A digit to every segment: the sum tells the order in which they came.
-void add_digit(Gradient& gradient, const ParameterLayout& layout, const Turn& turn, float digit) {
+void add_digit(Gradient& gradient, const ParameterTable& layout, const Turn& turn, float digit) {
   for (size_t s = 0; s < layout.segments().size(); ++s) {
     float& value = gradient.values()[layout.segments()[s].offset];
     gradient.enter(s, turn, {});
@@ -34,7 +46,8 @@ void add_digit(Gradient& gradient, const ParameterLayout& layout, const Turn& tu
 
 TEST(Gradient, TurnsAreTakenInOrderWhoeverComesFirst) {
   const test::Watchdog watchdog("turns");
-  const ParameterLayout layout(config());
+  const Declaration model = declare(config());
+  const ParameterTable& layout = model.parameters;
   for (unsigned seed = 0; seed < 10; ++seed) {
     Gradient gradient(layout);
     std::vector<uint32_t> order = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
@@ -52,7 +65,8 @@ TEST(Gradient, TurnsAreTakenInOrderWhoeverComesFirst) {
 
 TEST(Gradient, TurnsWrapAround) {
   const test::Watchdog watchdog("wrap");
-  const ParameterLayout layout(config());
+  const Declaration model = declare(config());
+  const ParameterTable& layout = model.parameters;
   Gradient gradient(layout);
   // Only whoever holds the ticket may say what comes next.
   for (size_t s = 0; s < layout.segments().size(); ++s) gradient.leave(s, {.number = UINT32_MAX - 2, .last = false});
@@ -64,7 +78,8 @@ TEST(Gradient, TurnsWrapAround) {
 
 TEST(Gradient, AWaitIsMeasured) {
   const test::Watchdog watchdog("measured");
-  const ParameterLayout layout(config());
+  const Declaration model = declare(config());
+  const ParameterTable& layout = model.parameters;
   WaitClock waits;
   while (waits.tickets.sum() < 0.005) {  // a thread that is started late has not waited
     Gradient gradient(layout);
@@ -76,11 +91,11 @@ TEST(Gradient, AWaitIsMeasured) {
 }
 
 // Fills every value that is not of the tables, and the output's part of the token table, in one turn.
-void fill(Gradient& gradient, const ParameterLayout& layout, std::span<const float> values, const Turn& turn) {
+void fill(Gradient& gradient, const ParameterTable& layout, std::span<const float> values, const Turn& turn) {
   for (size_t s = 0; s < layout.segments().size(); ++s) {
     const Segment& segment = layout.segments()[s];
     gradient.enter(s, turn, {});
-    if (segment.tensor != 1) {
+    if (segment.parameter != kPositions) {
       std::copy_n(values.begin() + static_cast<ptrdiff_t>(segment.offset), segment.size,
                   gradient.values().begin() + static_cast<ptrdiff_t>(segment.offset));
     }
@@ -90,33 +105,35 @@ void fill(Gradient& gradient, const ParameterLayout& layout, std::span<const flo
 
 // Twice over: nothing of the first step is left in the second.
 TEST(Gradient, JoinAddsTheRowsOfTheInputsToThoseOfTheOutput) {
-  const ParameterLayout layout(config());
+  const Declaration model = declare(config());
+  const ParameterTable& layout = model.parameters;
   Gradient gradient(layout);
-  EXPECT_EQ(gradient.joins(), layout.tensors()[0].segments + layout.tensors()[1].segments);
-  EXPECT_GT(layout.tensors()[0].segments, 1u);
+  EXPECT_EQ(gradient.joins(), layout.all()[0].segments + layout.all()[1].segments);
+  EXPECT_GT(layout.all()[0].segments, 1u);
   const size_t C = config().width;
   for (uint32_t step = 0; step < 2; ++step) {
     const std::vector<float> output = test::normal(layout.size(), 10 + step), dx = test::normal(2 * 4 * C, 20 + step);
     const std::vector<int32_t> tokens = step == 0 ? std::vector<int32_t>{5, 2099, 5, 1030, 0, 5, 7, 7}
                                                   : std::vector<int32_t>{6, 2099, 6, 1024, 1, 6, 8, 8};
-    std::vector<float> expected = output, inputs(layout.tensors()[0].size, 0.0f);
-    std::fill_n(expected.begin() + static_cast<ptrdiff_t>(layout.position_table()), layout.tensors()[1].size, 0.0f);
+    std::vector<float> expected = output, inputs(layout.all()[0].size, 0.0f);
+    std::fill_n(expected.begin() + static_cast<ptrdiff_t>(layout[kPositions].offset), layout.all()[1].size, 0.0f);
     for (size_t row = 0; row < tokens.size(); ++row) {
       for (size_t c = 0; c < C; ++c) {
         inputs[static_cast<size_t>(tokens[row]) * C + c] += dx[row * C + c];
-        expected[layout.position_table() + row % 4 * C + c] += dx[row * C + c];
+        expected[layout[kPositions].offset + row % 4 * C + c] += dx[row * C + c];
       }
     }
-    for (size_t i = 0; i < inputs.size(); ++i) expected[layout.token_table() + i] += inputs[i];
+    for (size_t i = 0; i < inputs.size(); ++i) expected[layout[kTokens].offset + i] += inputs[i];
 
     const Turn turn{.number = step};
     fill(gradient, layout, output, turn);
-    gradient.enter_inputs(turn, {});
-    for (size_t s = 0; s < 2; ++s) gradient.add_inputs(tokens.data() + s * 4, dx.data() + s * 4 * C, 4);
-    gradient.leave_inputs(turn);
+    for (uint32_t s = 0; s < 2; ++s) {
+      const Turn part{.number = 2 * step + s, .first = s == 0, .last = s == 1};
+      add_inputs(gradient, tokens.data() + s * 4, dx.data() + s * 4 * C, 4, part);
+    }
     gradient.join_all();
     double squares = 0;
-    for (const TensorInfo& tensor : layout.tensors()) {
+    for (const Parameter& tensor : layout.all()) {
       const auto values = std::span(expected).subspan(tensor.offset, tensor.size);
       EXPECT_TRUE(test::same_bits(values, gradient.values().subspan(tensor.offset, tensor.size))) << tensor.name;
       for (const float x : values) squares += static_cast<double>(x) * x;
@@ -126,7 +143,8 @@ TEST(Gradient, JoinAddsTheRowsOfTheInputsToThoseOfTheOutput) {
 }
 
 TEST(Gradient, JoinedByManyThreadsHasTheBitsOfOne) {
-  const ParameterLayout layout(config());
+  const Declaration model = declare(config());
+  const ParameterTable& layout = model.parameters;
   const std::vector<float> output = test::normal(layout.size(), 1), dx = test::normal(10 * 64, 2);
   const std::vector<int32_t> tokens = {3, 2000, 1500, 1023, 1024, 1025, 0, 2099, 3, 3};
   std::vector<std::vector<float>> results;
@@ -134,9 +152,7 @@ TEST(Gradient, JoinedByManyThreadsHasTheBitsOfOne) {
   for (const bool parallel : {false, true}) {
     Gradient gradient(layout);
     fill(gradient, layout, output, {});
-    gradient.enter_inputs({}, {});
-    gradient.add_inputs(tokens.data(), dx.data(), 10);
-    gradient.leave_inputs({});
+    add_inputs(gradient, tokens.data(), dx.data(), 10, {});
     if (!parallel) gradient.join_all();
     std::vector<std::jthread> threads;
     for (size_t s = 0; parallel && s < gradient.joins(); ++s) threads.emplace_back([&, s] { gradient.join(s); });
@@ -149,7 +165,8 @@ TEST(Gradient, JoinedByManyThreadsHasTheBitsOfOne) {
 }
 
 TEST(Gradient, NotFiniteShowsInTheNorm) {
-  const ParameterLayout layout(config());
+  const Declaration model = declare(config());
+  const ParameterTable& layout = model.parameters;
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     for (const size_t segment : {size_t{0}, layout.segments().size() - 1}) {
       Gradient gradient(layout);
@@ -165,7 +182,8 @@ TEST(Gradient, NotFiniteShowsInTheNorm) {
 // Before, while and after they wait, whatever the holder of the ticket does meanwhile.
 TEST(Gradient, StopEndsEveryWait) {
   const test::Watchdog watchdog("stopped");
-  const ParameterLayout layout(config());
+  const Declaration model = declare(config());
+  const ParameterTable& layout = model.parameters;
   for (const int delay_us : {0, 10, 50, 200, 20'000}) {
     Gradient gradient(layout);
     std::atomic<int> stopped{0};
@@ -173,7 +191,8 @@ TEST(Gradient, StopEndsEveryWait) {
     for (uint32_t number = 2; number < 8; ++number) {  // the turn before them is never passed on
       threads.emplace_back([&, number] {
         try {
-          number % 2 == 0 ? gradient.enter(4, turn_of(number, 10), {}) : gradient.enter_inputs(turn_of(number, 10), {});
+          number % 2 == 0 ? gradient.enter(4, turn_of(number, 10), {})
+                          : gradient.enter_rows(kTokens, turn_of(number, 10), {});
         } catch (const Stopped&) {
           ++stopped;
         }
@@ -189,4 +208,4 @@ TEST(Gradient, StopEndsEveryWait) {
 }
 
 }  // namespace
-}  // namespace quern
+}  // namespace quern::nn

@@ -1,19 +1,18 @@
-#include "nn/output.h"
+#include "nn/layers/output.h"
 
 #include <cmath>
 #include <vector>
 
 #include "kernels/cross_entropy.h"
-#include "nn/gpt.h"
 #include "support/support.h"
 
-namespace quern {
+namespace quern::nn {
 namespace {
 
 constexpr size_t kRows = 23, kC = 24, kV = 53;
 constexpr float kScale = 0.5f;
 
-struct Output {
+struct Found {
   std::vector<float> losses, dx, dweight;
 };
 
@@ -22,21 +21,24 @@ class OutputTest : public ::testing::Test {
   OutputTest() {
     for (size_t r = 0; r < kRows; ++r) targets_.push_back(static_cast<int32_t>(r * 7 % kV));
     targets_[5] = kernels::kIgnoreTarget;
+    model_.activations.width = kC;
+    model_.activations.context = kRows;
+    model_.parameters.lay_out();
   }
 
   // `chunk` rows of logits at once; with or without gradient; with packed weights or without.
-  Output run(size_t chunk, bool gradient = true, bool packed = false) const {
-    Weights weights(layout_, packed);
+  Found run(size_t chunk, bool gradient = true, bool packed = false) const {
+    Weights weights(model_.parameters, packed);
     std::copy(table_.begin(), table_.end(), weights.values().begin());
     weights.repack();
-    Workspace work(config_, {.backward = true});
+    Workspace work(model_.activations, {.backward = true});
     work.output_chunk = chunk;
     std::copy(x_.begin(), x_.end(), work.inner.begin());
-    Gradient sum(layout_);
+    Gradient sum(model_.parameters);
     const MicroBatch batch{.targets = targets_.data(), .sequences = 1, .T = kRows};
     const Member alone;
-    const Pass pass{config_, layout_, batch, work, alone, 0.0f, &sum};
-    gradient ? output_forward_backward(pass, weights, kScale) : output_forward(pass, weights);
+    const Pass pass{weights, batch, work, alone, 0.0f, &sum};
+    gradient ? output_.forward_backward(pass, kScale) : output_.forward(pass);
     return {{work.losses.begin(), work.losses.begin() + kRows},
             {work.dinner.begin(), work.dinner.begin() + kRows * kC},
             {sum.values().begin(), sum.values().begin() + kV * kC}};
@@ -58,8 +60,8 @@ class OutputTest : public ::testing::Test {
     return result * kScale;
   }
 
-  const ModelConfig config_{.layers = 1, .heads = 2, .width = kC, .context = kRows, .vocabulary = kV};
-  const ParameterLayout layout_{config_};
+  Declaration model_;
+  Output output_{model_, "output", kC, kV};
   std::vector<float> x_ = test::normal(kRows * kC, 1), table_ = test::normal(kV * kC, 2, 0.3f);
   std::vector<int32_t> targets_;
 };
@@ -70,7 +72,7 @@ TEST_F(OutputTest, LossAndBothGradientsMatchFiniteDifferences) {
   for (double& value : x) dx.push_back(test::derivative([&] { return total(x, weight); }, value));
   for (double& value : weight) dweight.push_back(test::derivative([&] { return total(x, weight); }, value));
   test::for_each_target([&](const kernels::Target&) {
-    const Output out = run(8);
+    const Found out = run(8);
     double sum = 0;
     for (const float loss : out.losses) sum += loss;
     EXPECT_NEAR(sum * kScale, total(x, weight), 1e-4);
@@ -81,9 +83,9 @@ TEST_F(OutputTest, LossAndBothGradientsMatchFiniteDifferences) {
 
 TEST_F(OutputTest, ChunkSizeDoesNotChangeTheBits) {
   test::for_each_target([&](const kernels::Target&) {
-    const Output whole = run(kRows);
+    const Found whole = run(kRows);
     for (const size_t chunk : {1, 2, 7, 8, 22}) {
-      const Output out = run(chunk);
+      const Found out = run(chunk);
       EXPECT_TRUE(test::same_bits(whole.losses, out.losses)) << "chunk " << chunk;
       EXPECT_TRUE(test::same_bits(whole.dx, out.dx)) << "chunk " << chunk;
       EXPECT_TRUE(test::same_bits(whole.dweight, out.dweight)) << "chunk " << chunk;
@@ -93,7 +95,7 @@ TEST_F(OutputTest, ChunkSizeDoesNotChangeTheBits) {
 
 TEST_F(OutputTest, PackedWeightsGiveTheSameBits) {
   test::for_each_target([&](const kernels::Target&) {
-    const Output expected = run(16), out = run(16, true, true);
+    const Found expected = run(16), out = run(16, true, true);
     EXPECT_TRUE(test::same_bits(expected.losses, out.losses));
     EXPECT_TRUE(test::same_bits(expected.dx, out.dx));
     EXPECT_TRUE(test::same_bits(expected.dweight, out.dweight));
@@ -102,11 +104,11 @@ TEST_F(OutputTest, PackedWeightsGiveTheSameBits) {
 
 TEST_F(OutputTest, LossAloneTouchesNoGradient) {
   test::for_each_target([&](const kernels::Target&) {
-    const Output expected = run(8), out = run(8, false);
+    const Found expected = run(8), out = run(8, false);
     EXPECT_TRUE(test::same_bits(expected.losses, out.losses));
     for (const float g : out.dweight) ASSERT_EQ(g, 0.0f);
   });
 }
 
 }  // namespace
-}  // namespace quern
+}  // namespace quern::nn

@@ -8,7 +8,7 @@
 #include "core/team.h"
 #include "nn/gpt_run.h"
 
-namespace quern {
+namespace quern::nn {
 namespace {
 
 using kernels::DType;
@@ -34,7 +34,7 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 TEST(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt model(deep_config(storage), true);
+    Gpt2 model(deep_config(storage), true);
     fill(model);
     const Result whole = run(model, data);
     for (const size_t interval : {1, 2, 3, 4, 6, 7, 8}) {
@@ -46,18 +46,19 @@ TEST(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
 TEST(Recompute, InATeamGivesTheSameBits) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt model(deep_config(storage), true);
+    Gpt2 model(deep_config(storage), true);
     fill(model);
     const Result alone = run(model, data);
     for (const size_t members : {2, 3}) {
-      Gradient gradient(model.layout());
-      Workspace work(model.config(), {.sequences = kSequences, .backward = true, .members = members, .interval = 3});
+      Gradient gradient(model.parameters());
+      Workspace work(model.activations(),
+                     {.sequences = kSequences, .backward = true, .members = members, .interval = 3});
       Team team(members);
       std::vector<std::thread> threads;
       for (size_t i = 0; i < members; ++i) {
         threads.emplace_back([&, i] {
           const Member member{.team = &team, .index = i, .size = members};
-          model.forward_backward(data.batch(), 1.0f, gradient, work, member);
+          model.forward_backward(data.batch(), {.scale = 1.0f, .gradient = gradient}, work, member);
         });
       }
       for (std::thread& thread : threads) thread.join();
@@ -71,7 +72,9 @@ TEST(Recompute, InATeamGivesTheSameBits) {
 TEST(Recompute, LayersThatAreDroppedHaveNoMemory) {
   const ModelConfig config = deep_config(DType::kF32);
   const auto bytes = [&](size_t interval) {
-    return Workspace::plan(config, {.sequences = kSequences, .backward = true, .interval = interval}).activations;
+    return Workspace::plan(declare(config).activations,
+                           {.sequences = kSequences, .backward = true, .interval = interval})
+        .activations;
   };
   const double all = static_cast<double>(bytes(0)), one = static_cast<double>(bytes(1));
   const double stream = 4.0 * kSequences * 13 * 24;  // fp32, of one layer
@@ -85,7 +88,7 @@ TEST(Storage, In16BitsHalvesWhatIsKept) {
   const auto bytes = [](DType storage) {
     const ModelConfig config{
         .layers = 6, .heads = 6, .width = 384, .context = 256, .vocabulary = 96, .storage = storage};
-    return static_cast<double>(Workspace::plan(config, {.backward = true}).activations);
+    return static_cast<double>(Workspace::plan(declare(config).activations, {.backward = true}).activations);
   };
   EXPECT_LT(bytes(DType::kBF16), 0.51 * bytes(DType::kF32));
   EXPECT_EQ(bytes(DType::kBF16), bytes(DType::kF16));
@@ -96,7 +99,7 @@ TEST(Storage, In16BitsGivesTheGradientToItsPrecision) {
   const Data data;
   std::vector<Result> results;
   for (const DType storage : kStorages) {
-    Gpt model(deep_config(storage), true);
+    Gpt2 model(deep_config(storage), true);
     fill(model);
     results.push_back(run(model, data));
   }
@@ -112,9 +115,9 @@ TEST(Storage, In16BitsGivesTheGradientToItsPrecision) {
 TEST(Storage, LossAloneIsTheLossOfTraining) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt model(deep_config(storage, 0.0f), true);
+    Gpt2 model(deep_config(storage, 0.0f), true);
     fill(model);
-    Workspace work(model.config(), {.sequences = kSequences});
+    Workspace work(model.activations(), {.sequences = kSequences});
     EXPECT_EQ(model.loss(data.batch(), work), run(model, data).loss);
   }
 }
@@ -124,7 +127,7 @@ TEST(Storage, SameOnEveryTargetWithFusedMultiplyAdd) {
   for (const DType storage : {DType::kBF16, DType::kF16}) {
     std::vector<Result> results;
     test::for_each_target([&](const kernels::Target& target) {
-      Gpt model(deep_config(storage), true);
+      Gpt2 model(deep_config(storage), true);
       fill(model);
       if (target.fma) results.push_back(run(model, data));
     });
@@ -133,4 +136,4 @@ TEST(Storage, SameOnEveryTargetWithFusedMultiplyAdd) {
 }
 
 }  // namespace
-}  // namespace quern
+}  // namespace quern::nn

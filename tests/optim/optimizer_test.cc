@@ -1,21 +1,22 @@
-#include "optim/optimizer.h"
+#include "optim/adamw.h"
 
 #include <cmath>
 #include <limits>
 #include <vector>
 
 #include "kernels/vector_ops.h"
+#include "nn/models/language_model.h"
 #include "support/support.h"
 
 namespace quern {
 namespace {
 
-const ModelConfig kConfig{.layers = 1, .heads = 2, .width = 16, .context = 8, .vocabulary = 5000};
+const nn::ModelConfig kConfig{.layers = 1, .heads = 2, .width = 16, .context = 8, .vocabulary = 5000};
 
-UpdateReport update(Optimizer& optimizer, const ParameterLayout& layout, std::vector<float>& weights,
+UpdateReport update(Optimizer& optimizer, const nn::ParameterTable& layout, std::vector<float>& weights,
                     const std::vector<float>& gradient, double rate, uint64_t step) {
   double squares = 0;
-  for (const Segment& s : layout.segments()) squares += kernels::squared_norm(gradient.data() + s.offset, s.size);
+  for (const nn::Segment& s : layout.segments()) squares += kernels::squared_norm(gradient.data() + s.offset, s.size);
   const UpdateReport report = optimizer.begin(squares, rate, step);
   if (!report.finite) return report;
   for (size_t i = 0; i < layout.segments().size(); ++i) optimizer.update(i, weights, gradient);
@@ -24,14 +25,15 @@ UpdateReport update(Optimizer& optimizer, const ParameterLayout& layout, std::ve
 
 // The formula in double precision, with decay on matrices only and the gradient clipped by its global norm.
 TEST(Optimizer, FollowsTheFormulaOverSeveralSteps) {
-  const ParameterLayout layout(kConfig);
+  const nn::Declaration model = nn::declare(kConfig);
+  const nn::ParameterTable& layout = model.parameters;
   const OptimizerOptions options{.weight_decay = 0.3f, .clip = 2.0f};
-  Optimizer optimizer(layout, options);
+  AdamW optimizer(layout, options);
   std::vector<float> weights = test::normal(layout.size(), 1), gradient(layout.size());
   std::vector<double> p(weights.begin(), weights.end()), m(layout.size()), v(layout.size());
   for (uint64_t step = 1; step <= 5; ++step) {
     double squares = 0;
-    for (const TensorInfo& tensor : layout.tensors()) {
+    for (const nn::Parameter& tensor : layout.all()) {
       const std::vector<float> values = test::normal(tensor.size, static_cast<unsigned>(step), 0.01f);
       for (size_t i = 0; i < tensor.size; ++i) {
         gradient[tensor.offset + i] = values[i];
@@ -43,7 +45,7 @@ TEST(Optimizer, FollowsTheFormulaOverSeveralSteps) {
     EXPECT_NEAR(report.gradient_norm, std::sqrt(squares), 1e-5 * std::sqrt(squares));
     const double clip = std::min(1.0, 2.0 / std::sqrt(squares)), t = static_cast<double>(step);
     ASSERT_LT(clip, 1.0) << "the test must clip";
-    for (const TensorInfo& tensor : layout.tensors()) {
+    for (const nn::Parameter& tensor : layout.all()) {
       for (size_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) {
         const double g = gradient[i] * clip;
         m[i] = 0.9 * m[i] + 0.1 * g;
@@ -53,29 +55,33 @@ TEST(Optimizer, FollowsTheFormulaOverSeveralSteps) {
       }
     }
   }
-  for (const TensorInfo& tensor : layout.tensors()) {
+  for (const nn::Parameter& tensor : layout.all()) {
     for (size_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) ASSERT_NEAR(weights[i], p[i], 2e-5) << i;
   }
 }
 
 TEST(Optimizer, AGradientThatIsNotFiniteChangesNothing) {
-  const ParameterLayout layout(kConfig);
+  const nn::Declaration model = nn::declare(kConfig);
+  const nn::ParameterTable& layout = model.parameters;
   for (const float bad : {std::numeric_limits<float>::infinity(), std::nanf("")}) {
-    Optimizer optimizer(layout, {});
+    AdamW optimizer(layout, {});
     std::vector<float> weights = test::normal(layout.size(), 1), gradient = test::normal(layout.size(), 2);
     const std::vector<float> before = weights;
-    gradient[layout.tensors().back().offset] = bad;
+    gradient[layout.all().back().offset] = bad;
     EXPECT_FALSE(update(optimizer, layout, weights, gradient, 1e-2, 1).finite);
     EXPECT_TRUE(test::same_bits(before, weights));
-    for (const float x : optimizer.m()) ASSERT_EQ(x, 0.0f);
+    for (const OptimizerState& state : optimizer.states()) {
+      for (const float x : state.values.span()) ASSERT_EQ(x, 0.0f) << state.name;
+    }
   }
 }
 
 TEST(Optimizer, NoLimitMeansNoClipping) {
-  const ParameterLayout layout(kConfig);
+  const nn::Declaration model = nn::declare(kConfig);
+  const nn::ParameterTable& layout = model.parameters;
   std::vector<float> gradient = test::normal(layout.size(), 2, 10.0f);
   std::vector<float> small = test::normal(layout.size(), 1), large = small;
-  Optimizer limited(layout, {.clip = 1e9f}), unlimited(layout, {.clip = 0.0f});
+  AdamW limited(layout, {.clip = 1e9f}), unlimited(layout, {.clip = 0.0f});
   update(limited, layout, small, gradient, 1e-3, 1);
   update(unlimited, layout, large, gradient, 1e-3, 1);
   EXPECT_TRUE(test::same_bits(small, large));

@@ -21,7 +21,8 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Incidents of fp16 runs once had the hash of a gradient that was multiplied by a loss scale.
 TEST(GradientHash, OfAScaledGradient) {
-  const ParameterLayout layout({.layers = 1, .heads = 2, .width = 16, .context = 8, .vocabulary = 50});
+  const nn::Declaration model = nn::declare({.layers = 1, .heads = 2, .width = 16, .context = 8, .vocabulary = 50});
+  const nn::ParameterTable& layout = model.parameters;
   std::vector<float> values(layout.size()), scaled(layout.size());
   for (size_t i = 0; i < values.size(); ++i) {
     values[i] = std::sin(static_cast<float>(i)) * 1e-4f;
@@ -55,7 +56,7 @@ TEST(Examine, NamesTheFirstTensorThatGoesBad) {
       config.train.precision = precision;
       const data::TrainingBatches batches = test::batches_of(config, tokens);
       Engine engine(config, batches, kVocabulary);
-      for (const TensorInfo& tensor : engine.model.layout().tensors()) {
+      for (const nn::Parameter& tensor : engine.model.parameters().all()) {
         if (tensor.name == weight) engine.model.weights().values()[tensor.offset] = kNan;
       }
       engine.model.weights().repack();
@@ -81,7 +82,7 @@ TEST(Examine, NamesTheOneSequenceThatGoesBad) {
   const data::TrainingBatches batches = test::batches_of(config, tokens);
   Engine engine(config, batches, kVocabulary);
   const std::span<float> weights = engine.model.weights().values();
-  for (const TensorInfo& tensor : engine.model.layout().tensors()) {
+  for (const nn::Parameter& tensor : engine.model.parameters().all()) {
     if (tensor.name == "ln_f.weight") std::fill_n(weights.begin() + tensor.offset, tensor.size, 1e-3f);
     for (const size_t i : {0, 16}) {  // which are added to one another first
       if (tensor.name == "ln_f.bias") weights[tensor.offset + i] = -0.1f;
@@ -113,7 +114,7 @@ TEST(Examine, NamesAGradientWhenForwardIsFine) {
   const TrainerState now = engine.trainer.state();
   const StepTokens step = engine.trainer.read_step(now);
   EXPECT_FALSE(engine.trainer.examine(step, now).pass.has_value());
-  for (const TensorInfo& tensor : engine.model.layout().tensors()) {
+  for (const nn::Parameter& tensor : engine.model.parameters().all()) {
     const std::span<float> values = engine.model.weights().values().subspan(tensor.offset, tensor.size);
     if (tensor.name == "h.1.ln_2.weight") std::ranges::fill(values, 1e30f);
     if (tensor.name.starts_with("h.1.mlp.c_fc.")) std::ranges::fill(values, 0.0f);

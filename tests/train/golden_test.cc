@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "nn/gpt.h"
-#include "optim/optimizer.h"
+#include "nn/models/gpt2.h"
+#include "optim/adamw.h"
 #include "optim/schedule.h"
 #include "support/support.h"
 
@@ -42,8 +42,8 @@ double unit(size_t stream, size_t i) {
   return static_cast<double>(h) * 0x1p-31 - 1.0;
 }
 
-void fill_weights(Gpt& model) {
-  const std::vector<TensorInfo>& tensors = model.layout().tensors();
+void fill_weights(nn::LanguageModel& model) {
+  const std::vector<nn::Parameter>& tensors = model.parameters().all();
   for (size_t t = 0; t < tensors.size(); ++t) {
     const bool matrix = tensors[t].shape.size() > 1;
     const double scale = matrix ? 0.2 : 0.1, offset = !matrix && tensors[t].name.ends_with("weight") ? 1.0 : 0.0;
@@ -60,9 +60,9 @@ class GoldenRun {
         sequences_(golden["batch"]["sequences"]),
         positions_(golden["batch"]["T"]),
         model_(model_config(golden["model"]), true),
-        gradient_(model_.layout()),
-        work_(model_.config(), {.sequences = sequences_, .backward = true}),
-        optimizer_(model_.layout(), optimizer_options(golden["optimizer"])) {
+        gradient_(model_.parameters()),
+        work_(model_.activations(), {.sequences = sequences_, .backward = true}),
+        optimizer_(model_.parameters(), optimizer_options(golden["optimizer"])) {
     fill_weights(model_);
   }
 
@@ -79,7 +79,7 @@ class GoldenRun {
       }
       const UpdateReport report = optimizer_.begin(gradient_.squared_norm(), schedule.at(step), step);
       expect_near(golden_["gradient_norms"][step - 1], report.gradient_norm, kNormTolerance, "gradient norm");
-      for (size_t i = 0; i < model_.layout().segments().size(); ++i) {
+      for (size_t i = 0; i < model_.parameters().segments().size(); ++i) {
         optimizer_.update(i, model_.weights().values(), gradient_.values());
         model_.weights().repack(i);
       }
@@ -88,7 +88,7 @@ class GoldenRun {
   }
 
  private:
-  static ModelConfig model_config(const json& m) {
+  static nn::ModelConfig model_config(const json& m) {
     return {.layers = m["layers"],
             .heads = m["heads"],
             .width = m["width"],
@@ -114,14 +114,14 @@ class GoldenRun {
     const size_t half = sequences_ / 2;
     double sum = 0;
     for (uint32_t i = 0; i < 2; ++i) {
-      const Turn turn{.number = static_cast<uint32_t>(2 * (step - 1)) + i, .first = i == 0, .last = i == 1};
+      const nn::Turn turn{.number = static_cast<uint32_t>(2 * (step - 1)) + i, .first = i == 0, .last = i == 1};
       sum += forward_backward(step, i * half, i == 0 ? half : sequences_ - half, turn, static_cast<float>(1.0 / rows));
     }
     gradient_.join_all();
     return sum / rows;
   }
 
-  double forward_backward(uint64_t step, size_t first, size_t count, const Turn& turn, float scale) {
+  double forward_backward(uint64_t step, size_t first, size_t count, const nn::Turn& turn, float scale) {
     std::vector<int32_t> tokens, targets;
     for (size_t s = first; s < first + count; ++s) {
       for (size_t t = 0; t < positions_; ++t) {
@@ -129,14 +129,14 @@ class GoldenRun {
         targets.push_back(token(s, t + 1, step));
       }
     }
-    const MicroBatch batch{
+    const nn::MicroBatch batch{
         .tokens = tokens.data(), .targets = targets.data(), .sequences = count, .T = positions_, .turn = turn};
-    return model_.forward_backward(batch, scale, gradient_, work_);
+    return model_.forward_backward(batch, {.scale = scale, .gradient = gradient_}, work_);
   }
 
   // Norm and probe of every tensor of `buffer`.
   void expect_tensors(const json& expected, std::span<const float> buffer, double tolerance) const {
-    const std::vector<TensorInfo>& tensors = model_.layout().tensors();
+    const std::vector<nn::Parameter>& tensors = model_.parameters().all();
     ASSERT_EQ(expected.size(), tensors.size());
     for (size_t t = 0; t < tensors.size(); ++t) {
       double squares = 0, probe = 0;
@@ -158,10 +158,10 @@ class GoldenRun {
 
   const json& golden_;
   size_t sequences_, positions_;
-  Gpt model_;
-  Gradient gradient_;
-  Workspace work_;
-  Optimizer optimizer_;
+  nn::Gpt2 model_;
+  nn::Gradient gradient_;
+  nn::Workspace work_;
+  AdamW optimizer_;
 };
 
 TEST(Golden, TenStepsAreThoseOfPyTorch) {

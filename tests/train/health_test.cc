@@ -105,7 +105,7 @@ TEST(Health, IsWhatPlainLoopsFind) {
   ASSERT_NE(report, nullptr);
   EXPECT_EQ(report->step, 2u);
   const std::span<const float> after = engine.model.weights().values(), gradient = engine.trainer.gradient().values();
-  const auto& infos = engine.model.layout().tensors();
+  const auto& infos = engine.model.parameters().all();
   ASSERT_EQ(report->tensors.size(), infos.size());
   for (size_t t = 0; t < infos.size(); ++t) {
     double sum = 0, squares = 0, largest = 0, zeros = 0, weights = 0, change = 0;
@@ -138,7 +138,7 @@ TEST(Health, ADeadLayerIsNamed) {
   config.model.dropout = 0;
   const data::TrainingBatches batches = test::batches_of(config, tokens);
   Engine engine(config, batches, kVocabulary);
-  for (const TensorInfo& tensor : engine.model.layout().tensors()) {
+  for (const nn::Parameter& tensor : engine.model.parameters().all()) {
     if (!tensor.name.starts_with("h.1.mlp.")) continue;
     const auto values = engine.model.weights().values().subspan(tensor.offset, tensor.size);
     std::fill(values.begin(), values.end(), 0.0f);

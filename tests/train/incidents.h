@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "checkpoint/folder.h"
+#include "nn/models/gpt2.h"
+#include "optim/adamw.h"
 #include "support/message.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
@@ -112,16 +114,16 @@ class IncidentTest : public ::testing::Test {
                       size_t max = SIZE_MAX) const {
     const checkpoint::Checkpoint found = newest(name);
     const auto vocabulary = static_cast<uint32_t>(found.model().find("wte.weight")->shape[0]);
-    Gpt model(model_config(config, vocabulary), false);
-    std::vector<float> m(model.layout().size()), v(model.layout().size());
-    const auto weights = tensor_refs(model.layout(), model.weights().values());
-    const auto m_refs = tensor_refs(model.layout(), m), v_refs = tensor_refs(model.layout(), v);
-    found.load({weights, m_refs, v_refs});
+    nn::Gpt2 model(model_config(config, vocabulary), false);
+    AdamW optimizer(model.parameters(), {});
+    const auto weights = tensor_refs(model.parameters(), model.weights().values());
+    const auto states = optimizer_refs(model.parameters(), optimizer);
+    found.load({weights, states});
     for (const checkpoint::TensorRef& ref : weights) {
       if (!ref.name.starts_with(prefix)) continue;
       std::fill_n(ref.values.begin(), std::min(max, ref.values.size()), value);
     }
-    checkpoint::save(root_ / name / "checkpoints", {weights, m_refs, v_refs}, found.state(), {});
+    checkpoint::save(root_ / name / "checkpoints", {weights, states}, found.state(), {});
   }
 
   // Of step 17, before which these weights were changed; it is no incident, and there was no warning before.

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "nn/gpt.h"
+#include "nn/models/gpt2.h"
 #include "support/message.h"
 #include "train/recompute.h"
 
@@ -56,7 +56,7 @@ TEST(Plan, IsWhatIsAllocated) {
   for (const char* recompute : {"none", "sqrt", "every-layer"}) {
     const RunConfig config = deep(recompute);
     const Plan plan = make_plan(config, 96);
-    const Workspace work(model_config(config, 96), plan.workspace(0));
+    const nn::Workspace work(nn::declare(model_config(config, 96)).activations, plan.workspace(0));
     EXPECT_EQ(work.planned_bytes(), plan.memory.worker.total());
   }
 }

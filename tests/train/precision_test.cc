@@ -101,7 +101,7 @@ TEST(Precision, GradientsHaveTheRangeOfFp32) {
 // Every activation is finite, and so is the loss; the gradient of c_fc is the product of 1e30, from the norm, with
 // 1e34, from c_proj.
 void make_gradient_overflow(Engine& engine) {
-  for (const TensorInfo& tensor : engine.model.layout().tensors()) {
+  for (const nn::Parameter& tensor : engine.model.parameters().all()) {
     const std::span<float> values = engine.model.weights().values().subspan(tensor.offset, tensor.size);
     if (tensor.name == "h.1.ln_2.weight") std::ranges::fill(values, 1e30f);
     if (tensor.name.starts_with("h.1.mlp.c_fc.")) std::ranges::fill(values, 0.0f);

@@ -44,7 +44,7 @@ class SequencesTest : public ::testing::Test {
     return all;
   }
 
-  Gpt model_;
+  nn::Gpt2 model_;
   test::RandomTokens stream_;
   std::vector<int32_t> tokens_;
 };

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "data/batch_source.h"
-#include "nn/gpt.h"
-#include "optim/optimizer.h"
+#include "nn/models/gpt2.h"
+#include "optim/adamw.h"
 #include "optim/schedule.h"
 #include "train/trainer.h"
 
@@ -57,10 +57,10 @@ inline std::vector<float> copy_of(std::span<const float> values) { return {value
 
 inline Trained train_sequentially(const RunConfig& config, const data::TrainingBatches& batches, uint32_t vocabulary,
                                   uint32_t steps) {
-  Gpt model(model_config(config, vocabulary), false);
+  nn::Gpt2 model(model_config(config, vocabulary), false);
   model.initialise(config.train.seed);
-  Gradient gradient(model.layout());
-  Optimizer optimizer(model.layout(), {.beta1 = static_cast<float>(config.optimizer.beta1),
+  nn::Gradient gradient(model.parameters());
+  AdamW optimizer(model.parameters(), {.beta1 = static_cast<float>(config.optimizer.beta1),
                                        .beta2 = static_cast<float>(config.optimizer.beta2),
                                        .epsilon = static_cast<float>(config.optimizer.epsilon),
                                        .weight_decay = static_cast<float>(config.optimizer.weight_decay),
@@ -71,9 +71,9 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
                                  .warmup = config.optimizer.warmup,
                                  .steps = config.train.steps};
   const size_t T = config.model.context, sequences = config.train.batch * config.train.accumulation;
-  const size_t at_once = std::min(sequences_per_micro_batch(T), sequences);
+  const size_t at_once = std::min(nn::sequences_per_micro_batch(T), sequences);
   const double tokens = static_cast<double>(sequences * T);
-  Workspace work(model.config(), {.sequences = at_once, .backward = true});
+  nn::Workspace work(model.activations(), {.sequences = at_once, .backward = true});
   std::vector<int32_t> inputs(at_once * T), targets(at_once * T);
   Trained result;
   uint32_t turn = 0;
@@ -90,7 +90,7 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
                               .step = step,
                               .first_sequence = static_cast<uint32_t>(first),
                               .turn = {.number = turn++, .first = first == 0, .last = first + n == sequences}},
-                             static_cast<float>(1.0 / tokens), gradient, work);
+                             {.scale = static_cast<float>(1.0 / tokens), .gradient = gradient}, work);
       for (size_t s = 0; s < n; ++s) {
         const auto losses = work.losses.subspan(s * T, T);
         loss += std::accumulate(losses.begin(), losses.end(), 0.0);
@@ -98,15 +98,15 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
     }
     gradient.join_all();
     const UpdateReport report = optimizer.begin(gradient.squared_norm(), schedule.at(step + 1), step + 1);
-    for (size_t s = 0; report.finite && s < model.layout().segments().size(); ++s) {
+    for (size_t s = 0; report.finite && s < model.parameters().segments().size(); ++s) {
       optimizer.update(s, model.weights().values(), gradient.values());
     }
     result.losses.push_back(loss / tokens);
     result.norms.push_back(report.gradient_norm);
   }
   result.weights = copy_of(model.weights().values());
-  result.m = copy_of(optimizer.m());
-  result.v = copy_of(optimizer.v());
+  result.m = copy_of(optimizer.states()[0].values.span());
+  result.v = copy_of(optimizer.states()[1].values.span());
   return result;
 }
 
@@ -127,12 +127,12 @@ struct Engine {
     }
   }
   Trained result() {
-    return {copy_of(model.weights().values()), copy_of(trainer.optimizer().m()), copy_of(trainer.optimizer().v()),
-            losses, norms};
+    return {copy_of(model.weights().values()), copy_of(trainer.optimizer().states()[0].values.span()),
+            copy_of(trainer.optimizer().states()[1].values.span()), losses, norms};
   }
 
   Plan plan;
-  Gpt model;
+  nn::Gpt2 model;
   Trainer trainer;
   std::vector<double> losses, norms;
 };

@@ -74,8 +74,8 @@ TEST(TrainerLife, MadeAgainWithOtherThreadsGoesOn) {
     Engine engine(config, batches, kVocabulary);
     if (done > 0) {
       std::copy(state.weights.begin(), state.weights.end(), engine.model.weights().values().begin());
-      std::copy(state.m.begin(), state.m.end(), engine.trainer.optimizer().m().begin());
-      std::copy(state.v.begin(), state.v.end(), engine.trainer.optimizer().v().begin());
+      std::copy(state.m.begin(), state.m.end(), engine.trainer.optimizer().states()[0].values.data());
+      std::copy(state.v.begin(), state.v.end(), engine.trainer.optimizer().states()[1].values.data());
       engine.losses = state.losses;
       engine.norms = state.norms;
     }
@@ -99,8 +99,8 @@ TEST(TrainerLife, ResumesInTheMiddleOfItsLife) {
   engine.steps(3);
   const Trained expected = engine.result();
   std::copy(before.weights.begin(), before.weights.end(), engine.model.weights().values().begin());
-  std::copy(before.m.begin(), before.m.end(), engine.trainer.optimizer().m().begin());
-  std::copy(before.v.begin(), before.v.end(), engine.trainer.optimizer().v().begin());
+  std::copy(before.m.begin(), before.m.end(), engine.trainer.optimizer().states()[0].values.data());
+  std::copy(before.v.begin(), before.v.end(), engine.trainer.optimizer().states()[1].values.data());
   engine.trainer.resume_after(2);
   engine.losses.resize(2);
   engine.norms.resize(2);

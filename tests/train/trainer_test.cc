@@ -130,7 +130,7 @@ TEST(Trainer, EvaluatesToTheSameBitsForAllThreads) {
   const ::quern::test::Watchdog watchdog("evaluate");
   const RandomTokens tokens(3000, 60);
   for (const uint32_t context : {16u, 256u}) {
-    Gpt model({.layers = 2, .heads = 2, .width = 32, .context = context, .vocabulary = 60, .dropout = 0.3f}, true);
+    nn::Gpt2 model({.layers = 2, .heads = 2, .width = 32, .context = context, .vocabulary = 60, .dropout = 0.3f}, true);
     model.initialise(3);
     for (const uint64_t max : {uint64_t{1}, uint64_t{5}, UINT64_MAX}) {
       const data::ValidationBatches windows({&tokens, 0, tokens.size()}, context, max);
@@ -196,8 +196,8 @@ TEST_F(RunThreads, TheHashOfTinyOnStoriesIsThatOfASequentialLoop) {
                                       {.seed = config.train.seed, .context = 128, .sequences_per_step = 16});
   Trained sequential =
       test::train_sequentially(config, batches, dataset.vocabulary, static_cast<uint32_t>(config.train.steps));
-  const ParameterLayout layout(model_config(config, dataset.vocabulary));
-  const std::string expected = checkpoint::weights_hash(tensor_refs(layout, sequential.weights));
+  const nn::Declaration model = nn::declare(model_config(config, dataset.vocabulary));
+  const std::string expected = checkpoint::weights_hash(tensor_refs(model.parameters, sequential.weights));
   for (const uint64_t threads : kThreads) {
     config.train.threads = threads;
     EXPECT_EQ(hash_of_run(config), expected) << threads << " threads";

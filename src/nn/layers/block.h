@@ -1,15 +1,23 @@
-// One transformer block: attention and feed-forward, each preceded by a norm and added to the residual stream.
+// A transformer block: attention and feed-forward, each preceded by a norm and added to the residual stream.
 #pragma once
 
-#include "core/philox.h"
-#include "nn/pass.h"
-#include "nn/weights.h"
-#include "quern/profile.h"
+#include <cstddef>
+#include <string>
+#include <vector>
 
-namespace quern {
+#include "nn/layers/attention.h"
+#include "nn/layers/feed_forward.h"
+#include "nn/layers/norm.h"
 
-// Dropout of x (rows, C) into `out`: this member's part. The identity at rate 0. `out` may alias `x`.
-void apply_dropout(const Pass& pass, Purpose purpose, size_t layer, const float* x, float* out);
+namespace quern::nn {
+
+struct BlockSpec {
+  std::string name;  // for messages
+  NormSpec norm1;
+  AttentionSpec attention;
+  NormSpec norm2;
+  FeedForwardSpec feed_forward;
+};
 
 // What a block's forward pass does at its ends.
 struct BlockEnds {
@@ -17,32 +25,59 @@ struct BlockEnds {
   // embedding, or when it was saved.
   bool add_delta = true;
   bool output = true;  // leave the feed-forward output in work.delta; false where only activations are needed
-  bool again = false;  // recomputed for backward rather than for the loss: profiles distinguish the two
 };
 
 // The members synchronize before each of these functions returns.
-//
-// Takes the residual stream from work.stream (and work.delta) through the block, via work.entry(layer). Afterwards the
-// stream is work.stream + work.delta.
-void block_forward(const Pass& pass, const BlockWeights& weights, size_t layer, const BlockEnds& ends);
+class Block {
+ public:
+  // `index` counts the blocks of the model. Blocks of a model must be alike: they share the plan of what they save.
+  Block(Declaration& model, const BlockSpec& spec, size_t index);
 
-// Takes work.dx from the gradient of the block's output to that of its input; adds weight gradients in turn. Overwrites
-// everything in `work` that forward used, except saved tensors.
-void block_backward(const Pass& pass, const BlockWeights& weights, size_t layer);
+  // Takes the residual stream from work.stream (and work.delta) through the block, via work.entry(index). Afterwards
+  // the stream is work.stream + work.delta.
+  void forward(const Pass& pass, const BlockEnds& ends) const;
 
-// How a profile labels a call.
-struct TimedAs {
-  const Region& region;
-  int32_t layer = Timed::kNoLayer;
+  // Takes work.dx from the gradient of the block's output to that of its input; adds weight gradients in turn.
+  // Overwrites everything in `work` that forward used, except saved tensors.
+  void backward(const Pass& pass) const;
+
+  // Shows the pass's observer the gradient of the block's input, the output of `input`.
+  void show_input_gradient(const Pass& pass, const std::string& input) const;
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  size_t index_, width_;
+  Norm norm1_;
+  Attention attention_;
+  Norm norm2_;
+  FeedForward feed_forward_;
 };
 
-// work.inner = norm(sum) with sum = x + work.delta, or `sum` as given if x is null: this member's rows. `sum` may alias
-// x.
-void norm_forward(const Pass& pass, const TimedAs& as, const Norm& norm, const float* x, float* sum,
-                  const NormActivations& saved);
+// The blocks of a model, one after another, with the recomputation of activations that the workspace does not store.
+class BlockStack {
+ public:
+  // `spec_of(index)` is the spec of each block.
+  template <typename SpecOf>
+  BlockStack(Declaration& model, size_t count, const SpecOf& spec_of) {
+    model.activations.blocks = count;
+    for (size_t i = 0; i < count; ++i) {
+      model.activations.block = {};  // every block declares the same slots
+      blocks_.emplace_back(model, spec_of(i), i);
+    }
+  }
 
-// work.dx += the gradient through a norm whose output gradient is work.dinner; weight gradients in turn.
-void norm_backward(const Pass& pass, const TimedAs& as, const Norm& norm, const NormSlots& slots,
-                   const NormActivations& saved);
+  // The stream at the entry of the first block, where the embedding goes.
+  float* input(const Pass& pass) const { return pass.work.entry(0); }
+  // From input() to work.stream + work.delta.
+  void forward(const Pass& pass) const;
+  // work.dx from the gradient of the output to that of the input.
+  void backward(const Pass& pass) const;
 
-}  // namespace quern
+ private:
+  void forward_again(const Pass& pass, size_t first, size_t last) const;
+
+  std::vector<Block> blocks_;
+};
+
+}  // namespace quern::nn

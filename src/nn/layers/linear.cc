@@ -1,11 +1,11 @@
-#include "nn/linear.h"
+#include "nn/layers/linear.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "kernels/column_sums.h"
-#include "nn/regions.h"
 
-namespace quern {
+namespace quern::nn {
 
 using kernels::Epilogue;
 using kernels::Gemm;
@@ -14,20 +14,17 @@ using kernels::Layout;
 
 namespace {
 
-Gemm forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows, Epilogue epilogue) {
-  return {.layout = Layout::kNN,
-          .M = rows,
-          .N = linear.out,
-          .K = linear.in,
-          .a = {x, linear.in},
-          .b = {linear.weight, linear.out},
-          .packed_b = linear.packed_forward,
-          .packed_type = linear.packed_type,
-          .c = out.y,
-          .c_stride = linear.out,
-          .epilogue = epilogue,
-          .bias = linear.bias,
-          .saved = out.saved};
+// A member's part of a product. Columns of C are split first, because then no two members read or pack the same part of
+// B; rows are split too if there are more members than column panels.
+void gemm_part(const Gemm& gemm, const Pass& pass) {
+  const Member& member = pass.member;
+  if (member.size == 1) return kernels::gemm(gemm, pass.gemm_scratch());
+  const size_t panels = (gemm.N + kPanelColumns - 1) / kPanelColumns;
+  const size_t across = std::min(member.size, panels), down = member.size / across;
+  if (member.index >= across * down) return;
+  const Member column{.index = member.index % across, .size = across};
+  const Member row{.index = member.index / across, .size = down};
+  kernels::gemm(kernels::block_of(gemm, row.part(gemm.M), column.part(gemm.N, kPanelColumns)), pass.gemm_scratch());
 }
 
 // Packs b (rows, width) into work.packed, as the right operand of several products.
@@ -42,82 +39,134 @@ void pack_together(const Pass& pass, const float* b, size_t rows, size_t width) 
   pass.member.meet();
 }
 
-void add_bias_in_turn(const Pass& pass, const LinearSlots& slots, const float* dy) {
-  const size_t segment = pass.layout.tensors()[slots.tensor + 1].first_segment;
+// Adds a^T (rows, M) b (rows, width), in turn, to the gradient of the matrix (M, width): this member's part of it,
+// passed on in as many pieces as the gradient asks for.
+void add_product(const Pass& pass, const Parameter& matrix, ParameterId id, const kernels::Operand& a, const float* b,
+                 size_t rows, const TurnEnds& ends) {
   const Turn& turn = pass.batch.turn;
-  float* bias = pass.gradient->values().data() + slots.bias;
-  pass.gradient->enter(segment, turn, pass.member);
-  if (turn.first) std::fill_n(bias, slots.out, 0.0f);
-  kernels::column_sums(dy, pass.rows(), slots.out, bias);
-  pass.gradient->leave(segment, turn);
+  const size_t width = matrix.width(), at_a_time = pass.gradient->segments_per_product(id);
+  const Range mine = pass.member.part(matrix.segments);
+  Gemm product{.layout = Layout::kTN,
+               .M = matrix.rows(),
+               .N = width,
+               .K = rows,
+               .a = a,
+               .b = {b, width},
+               .c = pass.gradient->at(id),
+               .c_stride = width,
+               .add = !(turn.first && ends.first)};
+  if (at_a_time < matrix.segments || pass.member.size > 1) {
+    pack_together(pass, b, rows, width);
+    product.packed_b = pass.work.packed.data();
+  }
+  const std::vector<Segment>& segments = pass.weights.table().segments();
+  for (size_t s = mine.begin; s < mine.end; s += at_a_time) {
+    const size_t first = matrix.first_segment + s, end = matrix.first_segment + std::min(s + at_a_time, mine.end);
+    for (size_t i = first; ends.first && i < end; ++i) pass.gradient->enter(i, turn, pass.member);
+    const Segment &top = segments[first], &bottom = segments[end - 1];
+    kernels::gemm(kernels::block_of(product, {top.row, bottom.row + bottom.rows}, {0, width}), pass.gemm_scratch());
+    for (size_t i = first; ends.last && i < end; ++i) pass.gradient->leave(i, turn);
+  }
 }
 
 }  // namespace
 
-void gemm_part(const Gemm& gemm, const Member& member, std::span<float> scratch) {
-  if (member.size == 1) return kernels::gemm(gemm, scratch);
-  const size_t panels = (gemm.N + kPanelColumns - 1) / kPanelColumns;
-  const size_t across = std::min(member.size, panels), down = member.size / across;
-  if (member.index >= across * down) return;
-  const Member column{.index = member.index % across, .size = across};
-  const Member row{.index = member.index / across, .size = down};
-  kernels::gemm(kernels::block_of(gemm, row.part(gemm.M), column.part(gemm.N, kPanelColumns)), scratch);
+Linear::Linear(Declaration& model, const LinearSpec& spec)
+    : name_(spec.name),
+      in_(spec.in),
+      out_(spec.out),
+      order_(spec.order),
+      regions_(&spec.regions),
+      tag_(layer_tag(spec.block)) {
+  const bool in_out = spec.order == Product::kInOut;
+  weight_ = model.parameters.add({.name = name_ + ".weight",
+                                  .shape = {in_out ? in_ : out_, in_out ? out_ : in_},
+                                  .initial = spec.initial,
+                                  .decay = true,
+                                  .product = spec.order});
+  if (spec.bias) bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {out_}});
 }
 
-void linear_forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows, std::span<float> scratch,
-                    const Member& member) {
-  gemm_part(forward(linear, x, out, rows, Epilogue::kBias), member, scratch);
+Linear::Linear(Declaration& model, ParameterId table, const LinearRegions& regions)
+    : name_(model.parameters[table].name),
+      in_(model.parameters[table].shape[1]),
+      out_(model.parameters[table].shape[0]),
+      order_(Product::kOutIn),
+      weight_(table),
+      regions_(&regions),
+      tag_(Timed::kNoLayer) {
+  model.parameters.use_in_product(table, order_);
 }
 
-void linear_gelu_forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows,
-                         std::span<float> scratch, const Member& member) {
-  gemm_part(forward(linear, x, out, rows, Epilogue::kBiasGelu), member, scratch);
+void Linear::run_forward(const Pass& pass, const float* x, const LinearOut& out, size_t rows, Epilogue epilogue) const {
+  const Timed timed(regions_->forward.of(pass.again), product_flops(pass, rows, in_, out_), tag_);
+  const Matrix matrix = pass.weights.matrix(weight_);
+  gemm_part({.layout = order_ == Product::kInOut ? Layout::kNN : Layout::kNT,
+             .M = rows,
+             .N = out_,
+             .K = in_,
+             .a = {x, in_},
+             .b = {matrix.values, matrix.width},
+             .packed_b = matrix.packed_forward,
+             .packed_type = matrix.packed_type,
+             .c = out.y,
+             .c_stride = out_,
+             .epilogue = epilogue,
+             .bias = bias_ ? pass.weights.at(*bias_) : nullptr,
+             .saved = out.saved},
+            pass);
 }
 
-void add_product_in_turn(const Pass& pass, const AddProduct& args) {
-  const TensorInfo& tensor = pass.layout.tensors()[args.tensor];
-  const Turn& turn = pass.batch.turn;
-  const size_t width = tensor.shape[1], at_once = pass.gradient->segments_at_once(args.tensor);
-  const Range mine = pass.member.part(tensor.segments);
-  Gemm whole{.layout = Layout::kTN,
-             .M = tensor.shape[0],
-             .N = width,
-             .K = args.rows,
-             .a = {args.a, args.a_stride},
-             .b = {args.b, width},
-             .c = pass.gradient->values().data() + tensor.offset,
-             .c_stride = width,
-             .add = !(turn.first && args.first)};
-  if (at_once < tensor.segments || pass.member.size > 1) {
-    pack_together(pass, args.b, args.rows, width);
-    whole.packed_b = pass.work.packed.data();
-  }
-  for (size_t s = mine.begin; s < mine.end; s += at_once) {
-    const size_t first = tensor.first_segment + s, end = tensor.first_segment + std::min(s + at_once, mine.end);
-    for (size_t i = first; args.first && i < end; ++i) pass.gradient->enter(i, turn, pass.member);
-    const Segment &top = pass.layout.segments()[first], &bottom = pass.layout.segments()[end - 1];
-    kernels::gemm(kernels::block_of(whole, {top.row, bottom.row + bottom.rows}, {0, width}), pass.gemm_scratch());
-    for (size_t i = first; args.last && i < end; ++i) pass.gradient->leave(i, turn);
-  }
+void Linear::forward(const Pass& pass, const float* x, const LinearOut& out, size_t rows) const {
+  run_forward(pass, x, out, rows, bias_ ? Epilogue::kBias : Epilogue::kNone);
 }
 
-void linear_backward_input(const Pass& pass, const Linear& linear, const float* dy, float* dx) {
-  gemm_part({.layout = Layout::kNT,
-             .M = pass.rows(),
-             .N = linear.in,
-             .K = linear.out,
-             .a = {dy, linear.out},
-             .b = {linear.weight, linear.out},
-             .packed_b = linear.packed_backward,
-             .packed_type = linear.packed_type,
+void Linear::forward_gelu(const Pass& pass, const float* x, const LinearOut& out, size_t rows) const {
+  assert(bias_);
+  run_forward(pass, x, out, rows, Epilogue::kBiasGelu);
+}
+
+void Linear::backward_input(const Pass& pass, const float* dy, float* dx, size_t rows) const {
+  const Timed timed(regions_->input_gradient, product_flops(pass, rows, in_, out_), tag_);
+  const Matrix matrix = pass.weights.matrix(weight_);
+  gemm_part({.layout = order_ == Product::kInOut ? Layout::kNT : Layout::kNN,
+             .M = rows,
+             .N = in_,
+             .K = out_,
+             .a = {dy, out_},
+             .b = {matrix.values, matrix.width},
+             .packed_b = matrix.packed_backward,
+             .packed_type = matrix.packed_type,
              .c = dx,
-             .c_stride = linear.in},
-            pass.member, pass.gemm_scratch());
+             .c_stride = in_},
+            pass);
 }
 
-void linear_backward_weights(const Pass& pass, const LinearSlots& slots, const float* x, const float* dy) {
-  add_product_in_turn(pass, {.tensor = slots.tensor, .a = x, .a_stride = slots.in, .b = dy, .rows = pass.rows()});
-  if (pass.member.last()) add_bias_in_turn(pass, slots, dy);
+void Linear::backward_weights(const Pass& pass, const float* x, const float* dy, size_t rows,
+                              const TurnEnds& ends) const {
+  const Timed timed(regions_->weight_gradient, product_flops(pass, rows, in_, out_), tag_);
+  const Parameter& weight = pass.parameter(weight_);
+  if (weight.trainable) {
+    if (order_ == Product::kInOut) {
+      add_product(pass, weight, weight_, {x, in_}, dy, rows, ends);
+    } else {
+      add_product(pass, weight, weight_, {dy, out_}, x, rows, ends);
+    }
+    if (ends.last) pass.show_gradient(weight_);
+  }
+  assert(!bias_ || (ends.first && ends.last));  // nothing needs a bias that is summed over several calls
+  if (bias_ && pass.parameter(*bias_).trainable && pass.member.last()) add_bias(pass, dy, rows);
 }
 
-}  // namespace quern
+void Linear::add_bias(const Pass& pass, const float* dy, size_t rows) const {
+  const size_t segment = pass.parameter(*bias_).first_segment;
+  const Turn& turn = pass.batch.turn;
+  float* bias = pass.gradient->at(*bias_);
+  pass.gradient->enter(segment, turn, pass.member);
+  if (turn.first) std::fill_n(bias, out_, 0.0f);
+  kernels::column_sums(dy, rows, out_, bias);
+  pass.gradient->leave(segment, turn);
+  pass.show_gradient(*bias_);
+}
+
+}  // namespace quern::nn

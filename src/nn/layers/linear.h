@@ -2,61 +2,76 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <string>
 
 #include "kernels/gemm.h"
+#include "nn/declaration.h"
 #include "nn/pass.h"
+#include "nn/regions.h"
 
-namespace quern {
-
-// A linear layer's weights: W (in, out), b (out). Packed copies, if not null, are used instead of W.
-struct Linear {
-  const float* weight = nullptr;
-  const float* bias = nullptr;
-  size_t in = 0, out = 0;
-  const void* packed_forward = nullptr;   // pack_b(kNN, W, in, out)
-  const void* packed_backward = nullptr;  // pack_b(kNT, W, out, in)
-  kernels::DType packed_type = kernels::DType::kF32;
-};
-
-// A member's part of a product. Columns of C are split first, because then no two members read or pack the same part of
-// B; rows are split too if there are more members than column panels.
-void gemm_part(const kernels::Gemm& gemm, const Member& member, std::span<float> scratch);
+namespace quern::nn {
 
 // The output of a linear layer: y (rows, out) and, if `saved` is not null, a copy for backward, from which y is
 // derived.
 struct LinearOut {
   float* y;
-  kernels::SavedTensor saved = {};
+  SavedTensor saved = {};
 };
 
-// y = x (rows, in) W + b: a member's part. `saved` receives the same values in its own format.
-void linear_forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows, std::span<float> scratch,
-                    const Member& member = {});
+struct LinearSpec {
+  std::string name;  // its parameters are NAME.weight and NAME.bias
+  size_t in, out;
+  const LinearRegions& regions;
+  std::optional<size_t> block = {};  // for profiles
+  bool bias = true;
+  Product order = Product::kInOut;
+  Initial initial = Initial::normal(0.02);
+};
 
-// y = gelu(x W + b); `saved` receives x W + b.
-void linear_gelu_forward(const Linear& linear, const float* x, const LinearOut& out, size_t rows,
-                         std::span<float> scratch, const Member& member = {});
-
-// dx (rows, in) = dy W^T, overwritten: a member's part. dy must be complete: the members have synchronized.
-void linear_backward_input(const Pass& pass, const Linear& linear, const float* dy, float* dx);
-
-// Adds, in turn, x^T dy and the column sums of dy to the gradient of the layer at `slots`. x and dy must be complete:
-// the members have synchronized. They synchronize again before either is overwritten.
-void linear_backward_weights(const Pass& pass, const LinearSlots& slots, const float* x, const float* dy);
-
-// Adds a^T (rows, M) b (rows, width), in turn, to the gradient of the matrix (M, width) with tensor index `tensor`:
-// this member's part of the matrix, passed on in as many pieces as the gradient asks for. a and b must be complete: the
-// members have synchronized. `first` and `last`: whether to wait for the turn before and to pass it on after; the sum
-// continues across the calls in between.
-struct AddProduct {
-  size_t tensor;
-  const float* a;
-  size_t a_stride;
-  const float* b;
-  size_t rows;
+// Whether a sum over rows that is computed in several calls waits for its turn before and passes it on after.
+struct TurnEnds {
   bool first = true, last = true;
 };
-void add_product_in_turn(const Pass& pass, const AddProduct& args);
 
-}  // namespace quern
+class Linear {
+ public:
+  Linear(Declaration& model, const LinearSpec& spec);
+  // Without a bias, and with the rows of `table` (out, in) as its matrix.
+  Linear(Declaration& model, ParameterId table, const LinearRegions& regions);
+
+  // y = x (rows, in) W + b: a member's part. `saved` receives the same values in its own format.
+  void forward(const Pass& pass, const float* x, const LinearOut& out, size_t rows) const;
+  // y = gelu(x W + b); `saved` receives x W + b. Requires a bias.
+  void forward_gelu(const Pass& pass, const float* x, const LinearOut& out, size_t rows) const;
+
+  // dx (rows, in) = dy W^T, overwritten: a member's part. dy must be complete: the members have synchronized.
+  void backward_input(const Pass& pass, const float* dy, float* dx, size_t rows) const;
+
+  // Adds, in turn, x^T dy and the column sums of dy to the gradient of weight and bias, unless they are not trainable.
+  // x and dy must be complete: the members have synchronized. They synchronize again before either is overwritten.
+  // Between `first` and `last` calls the sum continues.
+  void backward_weights(const Pass& pass, const float* x, const float* dy, size_t rows,
+                        const TurnEnds& ends = {}) const;
+
+  size_t in() const { return in_; }
+  size_t out() const { return out_; }
+  ParameterId weight() const { return weight_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  void run_forward(const Pass& pass, const float* x, const LinearOut& out, size_t rows,
+                   kernels::Epilogue epilogue) const;
+  void add_bias(const Pass& pass, const float* dy, size_t rows) const;
+
+  std::string name_;
+  size_t in_, out_;
+  Product order_;
+  ParameterId weight_;
+  std::optional<ParameterId> bias_;
+  const LinearRegions* regions_;
+  int32_t tag_;
+};
+
+}  // namespace quern::nn

@@ -1,104 +1,65 @@
-#include "nn/output.h"
+#include "nn/layers/output.h"
 
 #include <algorithm>
 
 #include "kernels/cross_entropy.h"
-#include "nn/linear.h"
-#include "nn/regions.h"
 
-namespace quern {
+namespace quern::nn {
 
-using kernels::Layout;
+Output::Output(Declaration& model, ParameterId table) : linear_(model, table, kOutput) { declare(model); }
 
-namespace {
-
-// Rows first ... first + rows of the pass, whose logits are materialized.
-struct Chunk {
-  size_t first, rows;
-};
-
-void logits_of(const Pass& pass, const Weights& weights, const Chunk& chunk, float* out) {
-  const size_t C = pass.config.width, V = pass.config.vocabulary;
-  const Timed timed(kOutputForward, product_flops(pass, chunk.rows, C, V));
-  gemm_part({.layout = Layout::kNT,
-             .M = chunk.rows,
-             .N = V,
-             .K = C,
-             .a = {pass.work.inner.data() + chunk.first * C, C},
-             .b = {weights.token_table(), C},
-             .packed_b = weights.packed_output(),
-             .packed_type = weights.packed_type(),
-             .c = out,
-             .c_stride = V},
-            pass.member, pass.gemm_scratch());
+Output::Output(Declaration& model, const std::string& name, size_t width, size_t outputs)
+    : linear_(
+          model,
+          {.name = name, .in = width, .out = outputs, .regions = kOutput, .bias = false, .order = Product::kOutIn}) {
+  declare(model);
 }
 
-// The losses of the chunk; if `gradient` is true, the gradient overwrites the logits.
-void losses_of(const Pass& pass, const Chunk& chunk, float scale, bool gradient) {
-  const size_t V = pass.config.vocabulary;
-  const Range rows = pass.member.part(chunk.rows);
-  const Timed timed(kCrossEntropy, static_cast<double>(rows.size() * V * (gradient ? 8 : 4)));
-  kernels::cross_entropy(pass.work.logits.data() + rows.begin * V, V, pass.batch.targets + chunk.first + rows.begin,
-                         rows.size(), V, scale, pass.work.losses.data() + chunk.first + rows.begin, gradient);
+void Output::declare(Declaration& model) const {
+  model.activations.outputs = linear_.out();
+  model.activations.cost.output_products += static_cast<double>(linear_.in()) * static_cast<double>(linear_.out());
 }
 
-void input_gradient(const Pass& pass, const Weights& weights, const Chunk& chunk) {
-  const size_t C = pass.config.width, V = pass.config.vocabulary;
-  const Timed timed(kOutputInputGradient, product_flops(pass, chunk.rows, C, V));
-  gemm_part({.layout = Layout::kNN,
-             .M = chunk.rows,
-             .N = C,
-             .K = V,
-             .a = {pass.work.logits.data(), V},
-             .b = {weights.token_table(), C},
-             .packed_b = weights.packed_output_backward(),
-             .packed_type = weights.packed_type(),
-             .c = pass.work.dinner.data() + chunk.first * C,
-             .c_stride = C},
-            pass.member, pass.gemm_scratch());
-}
-
-void weight_gradient(const Pass& pass, const Chunk& chunk) {
-  const size_t C = pass.config.width, V = pass.config.vocabulary;
-  const Timed timed(kOutputWeightGradient, product_flops(pass, chunk.rows, C, V));
-  add_product_in_turn(pass, {.tensor = 0,
-                             .a = pass.work.logits.data(),
-                             .a_stride = V,
-                             .b = pass.work.inner.data() + chunk.first * C,
-                             .rows = chunk.rows,
-                             .first = chunk.first == 0,
-                             .last = chunk.first + chunk.rows == pass.rows()});
-}
-
-}  // namespace
-
-void output_logits(const Pass& pass, const Weights& weights, float* out) {
-  logits_of(pass, weights, {0, pass.rows()}, out);
+void Output::logits(const Pass& pass, Range rows, float* out) const {
+  linear_.forward(pass, pass.work.inner.data() + rows.begin * linear_.in(), {out}, rows.size());
   pass.member.meet();
 }
 
-void output_forward(const Pass& pass, const Weights& weights) {
+// The losses of the chunk; if `gradient` is true, the gradient overwrites the logits.
+void Output::losses(const Pass& pass, Range chunk, float scale, bool gradient) const {
+  const size_t V = linear_.out();
+  const Range mine = pass.member.part(chunk.size());
+  const size_t first = chunk.begin + mine.begin;
+  {
+    const Timed timed(kCrossEntropy, static_cast<double>(mine.size() * V * (gradient ? 8 : 4)));
+    kernels::cross_entropy(pass.work.logits.data() + mine.begin * V, V, pass.batch.targets + first, mine.size(), V,
+                           scale, pass.work.losses.data() + first, gradient);
+  }
+  pass.member.meet();
+  pass.show("loss", pass.work.losses.data() + chunk.begin, chunk.size());
+}
+
+void Output::forward(const Pass& pass) const {
   for (size_t first = 0; first < pass.rows(); first += pass.work.output_chunk) {
-    const Chunk chunk{first, std::min(pass.work.output_chunk, pass.rows() - first)};
-    logits_of(pass, weights, chunk, pass.work.logits.data());
-    pass.member.meet();
-    losses_of(pass, chunk, 1.0f, false);
+    const Range chunk{first, std::min(first + pass.work.output_chunk, pass.rows())};
+    logits(pass, chunk, pass.work.logits.data());
+    losses(pass, chunk, 1.0f, false);
+  }
+}
+
+void Output::forward_backward(const Pass& pass, float scale) const {
+  const size_t C = linear_.in();
+  float* dlogits = pass.work.logits.data();
+  for (size_t first = 0; first < pass.rows(); first += pass.work.output_chunk) {
+    const Range chunk{first, std::min(first + pass.work.output_chunk, pass.rows())};
+    logits(pass, chunk, dlogits);
+    pass.show("logits", dlogits, chunk.size() * linear_.out());
+    losses(pass, chunk, scale, true);
+    linear_.backward_input(pass, dlogits, pass.work.dinner.data() + first * C, chunk.size());
+    linear_.backward_weights(pass, pass.work.inner.data() + first * C, dlogits, chunk.size(),
+                             {.first = first == 0, .last = chunk.end == pass.rows()});
     pass.member.meet();
   }
 }
 
-void output_forward_backward(const Pass& pass, const Weights& weights, float scale) {
-  for (size_t first = 0; first < pass.rows(); first += pass.work.output_chunk) {
-    const Chunk chunk{first, std::min(pass.work.output_chunk, pass.rows() - first)};
-    logits_of(pass, weights, chunk, pass.work.logits.data());
-    pass.member.meet();
-    pass.show(Stage::kLogits, chunk.rows);
-    losses_of(pass, chunk, scale, true);
-    pass.member.meet();
-    input_gradient(pass, weights, chunk);
-    weight_gradient(pass, chunk);
-    pass.member.meet();
-  }
-}
-
-}  // namespace quern
+}  // namespace quern::nn

@@ -1,21 +1,36 @@
-// The output projection with cross entropy, in chunks of rows: the logits of a complete batch are only materialized on
-// request.
+// The output projection to logits, with cross entropy, in chunks of rows: the logits of a complete batch are only
+// materialized on request.
 #pragma once
 
-#include "nn/pass.h"
-#include "nn/weights.h"
+#include <cstddef>
 
-namespace quern {
+#include "nn/layers/linear.h"
 
-// Reads work.inner; writes the logits of every row to `out` (R, V).
-void output_logits(const Pass& pass, const Weights& weights, float* out);
+namespace quern::nn {
 
-// Reads work.inner and the batch's targets; writes the loss of every row to work.losses.
-void output_forward(const Pass& pass, const Weights& weights);
+class Output {
+ public:
+  // Tied: its matrix is the rows of `table` (outputs, width), such as the token embedding.
+  Output(Declaration& model, ParameterId table);
+  // With a matrix of its own, NAME.weight (outputs, width).
+  Output(Declaration& model, const std::string& name, size_t width, size_t outputs);
 
-// The same, plus the gradient times `scale`: that of work.inner into work.dinner (overwritten), that of the token
-// table, in turn, into the pass's gradient. The chunk size does not change the result: rows are independent, and sums
-// over rows continue from chunk to chunk.
-void output_forward_backward(const Pass& pass, const Weights& weights, float scale);
+  // Writes the logits of `rows` of work.inner to `out` (rows, outputs). The members synchronize.
+  void logits(const Pass& pass, Range rows, float* out) const;
 
-}  // namespace quern
+  // Reads work.inner and the batch's targets; writes the loss of every row to work.losses.
+  void forward(const Pass& pass) const;
+
+  // The same, plus the gradient times `scale`: that of work.inner into work.dinner (overwritten), that of the matrix,
+  // in turn, into the pass's gradient. The chunk size does not change the result: rows are independent, and sums over
+  // rows continue from chunk to chunk.
+  void forward_backward(const Pass& pass, float scale) const;
+
+ private:
+  void declare(Declaration& model) const;
+  void losses(const Pass& pass, Range rows, float scale, bool gradient) const;
+
+  Linear linear_;
+};
+
+}  // namespace quern::nn

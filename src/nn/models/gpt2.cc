@@ -1,125 +1,132 @@
-#include "nn/gpt.h"
+#include "nn/models/gpt2.h"
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <string>
+#include <utility>
 
-#include "kernels/embedding.h"
-#include "nn/block.h"
-#include "nn/output.h"
-#include "nn/regions.h"
-
-namespace quern {
-
+namespace quern::nn {
 namespace {
 
-// One sequence at a time: the part of each that is in this member's rows.
-void embed(const Pass& pass, const Weights& weights, float* x) {
-  const size_t T = pass.batch.T, C = pass.config.width;
-  const Range mine = pass.member.part(pass.rows());
-  const Timed timed(kEmbeddingForward, element_bytes(pass, C, 12));
-  for (size_t row = mine.begin; row < mine.end;) {
-    const size_t position = row % T, n = std::min(T - position, mine.end - row);
-    kernels::embedding_forward(pass.batch.tokens + row, weights.token_table(), weights.position_table(), x + row * C, n,
-                               C, position);
-    row += n;
-  }
-}
-
-double sum_of_losses(const Pass& pass) {
-  double sum = 0;
-  for (size_t s = 0; s < pass.batch.sequences; ++s) sum += pass.work.loss_of_sequence(s, pass.batch.T);
-  return sum;
+// Normal with standard deviation 0.02, for projections back into the residual stream 0.02 / sqrt(2 layers).
+BlockSpec block_spec(const ModelConfig& config, size_t index) {
+  const std::string name = "h." + std::to_string(index);
+  const size_t C = config.width;
+  const Initial residual = Initial::normal(0.02 / std::sqrt(2.0 * static_cast<double>(config.layers)));
+  return {.name = name,
+          .norm1 = {.name = name + ".ln_1", .width = C, .regions = kNorm1, .block = index},
+          .attention = {.name = name + ".attn",
+                        .qkv = name + ".attn.c_attn",
+                        .project = name + ".attn.c_proj",
+                        .width = C,
+                        .heads = config.heads,
+                        .block = index,
+                        .project_initial = residual},
+          .norm2 = {.name = name + ".ln_2", .width = C, .regions = kNorm2, .block = index},
+          .feed_forward = {.expand = name + ".mlp.c_fc",
+                           .activation = name + ".mlp.act",
+                           .contract = name + ".mlp.c_proj",
+                           .width = C,
+                           .inner_width = 4 * C,
+                           .block = index,
+                           .contract_initial = residual}};
 }
 
 }  // namespace
 
-Gpt::Gpt(const ModelConfig& config, bool packed)
-    : config_(config), layout_(config), weights_(layout_, packed, config.storage) {}
+struct Gpt2::Built {
+  Declaration declaration;
+  Layers layers;
+};
 
-void Gpt::initialise(uint64_t seed) {
-  quern::initialise(layout_, config_.layers, seed, weights_.values());
-  weights_.repack();
+Gpt2::Layers::Layers(Declaration& model, const ModelConfig& config)
+    : embedding(model, {.tokens = "wte.weight",
+                        .positions = "wpe.weight",
+                        .vocabulary = config.vocabulary,
+                        .context = config.context,
+                        .width = config.width}),
+      blocks(model, config.layers, [&](size_t index) { return block_spec(config, index); }),
+      final_norm(model, model.activations.head, {.name = "ln_f", .width = config.width, .regions = kFinalNorm}),
+      output(model, embedding.tokens()) {}
+
+Gpt2::Built Gpt2::build(const ModelConfig& config) {
+  check(config);
+  Declaration declaration(config.storage);
+  Layers layers(declaration, config);
+  declaration.parameters.lay_out();
+  return {std::move(declaration), std::move(layers)};
 }
 
-void Gpt::forward(const Pass& pass) const {
-  assert(pass.batch.sequences <= pass.work.sequences() && pass.batch.T <= config_.context);
-  Workspace& work = pass.work;
-  float *x = work.entry(0), *stream = work.stream.data();
-  embed(pass, weights_, x);
-  pass.member.meet();
-  apply_dropout(pass, Purpose::kEmbeddingDropout, 0, x, x);
-  pass.member.meet();
-  pass.show(Stage::kEmbedding);
-  for (size_t layer = 0; layer < config_.layers; ++layer) {
-    block_forward(pass, weights_.block(layer), layer, {.add_delta = layer > 0});
-    pass.show(Stage::kBlock, layer);
-  }
-  norm_forward(pass, {kFinalNormForward}, weights_.final_norm(), stream, stream, work.last);
-  pass.member.meet();
-  pass.show(Stage::kFinalNorm);
+Declaration Gpt2::declare(const ModelConfig& config) { return build(config).declaration; }
+
+Gpt2::Gpt2(const ModelConfig& config, bool packed) : Gpt2(config, build(config), packed) {}
+
+Gpt2::Gpt2(const ModelConfig& config, Built built, bool packed)
+    : LanguageModel(config, std::move(built.declaration), packed), layers_(std::move(built.layers)) {}
+
+void Gpt2::forward(const Pass& pass) const {
+  assert(pass.rows() <= pass.work.rows() && pass.batch.first_position + pass.batch.T <= config().context);
+  layers_.embedding.forward(pass, layers_.blocks.input(pass));
+  layers_.blocks.forward(pass);
 }
 
-// Recomputes the activations of layers first ... last, which other layers have overwritten, from the saved entry of the
-// first.
-void Gpt::forward_again(const Pass& pass, size_t first, size_t last) const {
-  for (size_t layer = first; layer <= last; ++layer) {
-    block_forward(pass, weights_.block(layer), layer,
-                  {.add_delta = layer > first, .output = layer < last, .again = true});
-  }
+void Gpt2::normalise_output(const Pass& pass) const {
+  float* stream = pass.work.stream.data();
+  layers_.final_norm.forward(pass, pass.work.head(), stream, stream);
+  pass.member.meet();
 }
 
-void Gpt::backward(const Pass& pass) const {
-  Workspace& work = pass.work;
-  const size_t C = config_.width, T = pass.batch.T;
-  const Range mine = pass.member.part(pass.rows() * C);
-  std::fill_n(work.dx.data() + mine.begin, mine.size(), 0.0f);
-  pass.member.meet();
-  norm_backward(pass, {kFinalNormBackward}, weights_.final_norm(), layout_.final_norm(), work.last);
-  pass.show(Stage::kFinalNormGradient);
-  size_t have = work.first_of_group(config_.layers - 1);  // the lowest layer whose activations are available
-  for (size_t layer = config_.layers; layer-- > 0;) {
-    if (layer < have) {
-      have = work.first_of_group(layer);
-      forward_again(pass, have, layer);
-    }
-    block_backward(pass, weights_.block(layer), layer);
-    pass.show(Stage::kBlockGradient, layer);
-  }
-  apply_dropout(pass, Purpose::kEmbeddingDropout, 0, work.dx.data(), work.dx.data());
-  pass.member.meet();
-  if (!pass.member.leads()) return;
-  const Timed timed(kEmbeddingBackward, static_cast<double>(pass.rows() * C * 20));
-  pass.gradient->enter_inputs(pass.batch.turn, pass.member);
-  for (size_t s = 0; s < pass.batch.sequences; ++s) {
-    pass.gradient->add_inputs(pass.batch.tokens + s * T, work.dx.data() + s * T * C, T);
-  }
-  pass.show(Stage::kInputGradient);
-  pass.gradient->leave_inputs(pass.batch.turn);
-}
-
-double Gpt::loss(const MicroBatch& batch, Workspace& work, const Member& member) const {
-  const Pass pass{config_, layout_, batch, work, member};
+double Gpt2::loss(const MicroBatch& batch, Workspace& work, const Member& member) const {
+  const Pass pass{weights(), batch, work, member};
   forward(pass);
-  output_forward(pass, weights_);
-  return sum_of_losses(pass);
+  normalise_output(pass);
+  layers_.output.forward(pass);
+  return sum_of_losses(batch, work);
 }
 
-void Gpt::logits(const MicroBatch& batch, float* out, Workspace& work, const Member& member) const {
-  const Pass pass{config_, layout_, batch, work, member};
+void Gpt2::logits(const MicroBatch& batch, float* out, Workspace& work, const Member& member) const {
+  const Pass pass{weights(), batch, work, member};
   forward(pass);
-  output_logits(pass, weights_, out);
+  normalise_output(pass);
+  layers_.output.logits(pass, {0, pass.rows()}, out);
 }
 
-double Gpt::forward_backward(const MicroBatch& batch, float scale, Gradient& gradient, Workspace& work,
-                             const Member& member, Watch* watch) const {
+void Gpt2::decode(const MicroBatch& batch, KeyValueCache& cache, bool logits, Workspace& work,
+                  const Member& member) const {
+  const Pass pass{.weights = weights(), .batch = batch, .work = work, .member = member, .cache = &cache};
+  forward(pass);
+  if (!logits) return;
+  const Range last{pass.rows() - 1, pass.rows()};
+  if (member.leads()) layers_.final_norm.forward_rows(pass, work.stream.data(), work.stream.data(), last);
+  member.meet();
+  layers_.output.logits(pass, last, work.logits.data());
+}
+
+double Gpt2::forward_backward(const MicroBatch& batch, const BackwardArgs& args, Workspace& work,
+                              const Member& member) const {
   assert(work.has_backward());
-  const Pass pass{config_, layout_, batch, work, member, config_.dropout, &gradient, watch};
+  const Pass pass{weights(), batch, work, member, config().dropout, &args.gradient, args.watch};
+  const size_t n = pass.rows() * config().width;
   forward(pass);
-  output_forward_backward(pass, weights_, scale);
-  pass.show(Stage::kOutputGradient);
-  const double sum = sum_of_losses(pass);
+  normalise_output(pass);
+  pass.show("ln_f", work.inner.data(), n);
+  layers_.output.forward_backward(pass, args.scale);
+  pass.show("gradient of ln_f", work.dinner.data(), n);
+  const double sum = sum_of_losses(batch, work);
   backward(pass);
   return sum;
 }
 
-}  // namespace quern
+void Gpt2::backward(const Pass& pass) const {
+  Workspace& work = pass.work;
+  const Range mine = pass.member.part(pass.rows() * config().width);
+  std::fill_n(work.dx.data() + mine.begin, mine.size(), 0.0f);
+  pass.member.meet();
+  layers_.final_norm.backward(pass, work.head());
+  pass.show("gradient of the last block", work.dx.data(), pass.rows() * config().width);
+  layers_.blocks.backward(pass);
+  layers_.embedding.backward(pass);
+}
+
+}  // namespace quern::nn

@@ -1,60 +1,46 @@
-// The model: token ids in, loss and gradient out. GPT-2's architecture: learned positions, pre-norm, GELU, and an
-// output projection tied to the token embedding.
+// GPT-2: pre-norm transformer blocks on token and position embeddings, with an output projection tied to the token
+// embedding. Names and layouts of its parameters are those of Hugging Face.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include "nn/layers/block.h"
+#include "nn/layers/embedding.h"
+#include "nn/layers/norm.h"
+#include "nn/layers/output.h"
+#include "nn/models/language_model.h"
 
-#include "core/team.h"
-#include "nn/gradient.h"
-#include "nn/micro_batch.h"
-#include "nn/model_config.h"
-#include "nn/parameters.h"
-#include "nn/watch.h"
-#include "nn/weights.h"
-#include "nn/workspace.h"
+namespace quern::nn {
 
-namespace quern {
-
-struct Pass;
-
-class Gpt {
+class Gpt2 final : public LanguageModel {
  public:
-  // `packed` as for Weights. The weights are zero until initialise(), or until they are loaded into weights().values().
-  Gpt(const ModelConfig& config, bool packed);
-  Gpt(const Gpt&) = delete;  // not movable either: the weights point to the layout
-  Gpt& operator=(const Gpt&) = delete;
+  Gpt2(const ModelConfig& config, bool packed);
 
-  const ModelConfig& config() const { return config_; }
-  const ParameterLayout& layout() const { return layout_; }
-  Weights& weights() { return weights_; }
-  const Weights& weights() const { return weights_; }
+  // What the model consists of, without allocating it.
+  static Declaration declare(const ModelConfig& config);
 
-  void initialise(uint64_t seed);
-
-  // Returns the sum of the losses of all targets in double precision, summed per sequence; work.losses has the
-  // individual losses. Adds `scale` times the gradient of that sum to `gradient`, in the batch's turn. Adding sequences
-  // over several turns in order is bit-identical to adding them all in one turn. Token ids must be below the vocabulary
-  // size (checked where they are read). Does not allocate. One workspace per team; every member of the team makes the
-  // same call, each with itself as `member`. `watch`, if not null, observes the intermediate results; only for a team
-  // of one.
-  double forward_backward(const MicroBatch& batch, float scale, Gradient& gradient, Workspace& work,
-                          const Member& member = {}, Watch* watch = nullptr) const;
-
-  // The same sum, without dropout or gradient.
-  double loss(const MicroBatch& batch, Workspace& work, const Member& member = {}) const;
-
-  // Writes the logits of every position, without dropout, to `out` (sequences, T, V). Targets are not read.
-  void logits(const MicroBatch& batch, float* out, Workspace& work, const Member& member = {}) const;
+  double forward_backward(const MicroBatch& batch, const BackwardArgs& args, Workspace& work,
+                          const Member& member = {}) const override;
+  double loss(const MicroBatch& batch, Workspace& work, const Member& member = {}) const override;
+  void logits(const MicroBatch& batch, float* out, Workspace& work, const Member& member = {}) const override;
+  void decode(const MicroBatch& batch, KeyValueCache& cache, bool logits, Workspace& work,
+              const Member& member = {}) const override;
 
  private:
+  struct Layers {
+    Layers(Declaration& model, const ModelConfig& config);
+    Embedding embedding;
+    BlockStack blocks;
+    Norm final_norm;
+    Output output;
+  };
+  struct Built;
+  static Built build(const ModelConfig& config);
+  Gpt2(const ModelConfig& config, Built built, bool packed);
+
   void forward(const Pass& pass) const;
-  void forward_again(const Pass& pass, size_t first, size_t last) const;
+  void normalise_output(const Pass& pass) const;
   void backward(const Pass& pass) const;
 
-  ModelConfig config_;
-  ParameterLayout layout_;
-  Weights weights_;
+  Layers layers_;
 };
 
-}  // namespace quern
+}  // namespace quern::nn

@@ -1,9 +1,9 @@
-#include "nn/model_config.h"
+#include "nn/models/model_config.h"
 
 #include "core/error.h"
 #include "kernels/attention.h"
 
-namespace quern {
+namespace quern::nn {
 namespace {
 
 void check_range(const char* field, size_t value, size_t max) {
@@ -27,10 +27,4 @@ void check(const ModelConfig& config) {
   }
 }
 
-double training_flops_per_token(const ModelConfig& config, size_t T) {
-  const double C = static_cast<double>(config.width), layers = static_cast<double>(config.layers);
-  const double in_products = 12.0 * layers * C * C + static_cast<double>(config.vocabulary) * C;
-  return 6.0 * in_products + 6.0 * layers * C * static_cast<double>(T);
-}
-
-}  // namespace quern
+}  // namespace quern::nn

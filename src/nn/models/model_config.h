@@ -1,11 +1,11 @@
-// The dimensions of a model.
+// The dimensions of a language model.
 #pragma once
 
 #include <cstddef>
 
 #include "kernels/types.h"
 
-namespace quern {
+namespace quern::nn {
 
 // The largest sizes that a model may have; the settings of a run have the same limits.
 inline constexpr size_t kMaxLayers = 1024;
@@ -32,8 +32,4 @@ struct ModelConfig {
 // Throws Error with the field, the expected and the actual value if the configuration is not valid.
 void check(const ModelConfig& config);
 
-// Forward multiply-adds count as two, backward as twice forward: 6 x (parameters in matrix products, including the
-// output projection) + 6 x layers x width x T for causal attention, of which only the half that is computed counts.
-double training_flops_per_token(const ModelConfig& config, size_t T);
-
-}  // namespace quern
+}  // namespace quern::nn

@@ -1,0 +1,52 @@
+// Causal self-attention: projection to queries, keys and values, attention, and projection back. Training and decoding
+// are the same layer; when decoding, keys and values of earlier positions come from a cache.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "nn/layers/dropout.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/norm.h"
+
+namespace quern::nn {
+
+struct AttentionSpec {
+  std::string name;  // of the layer, for messages
+  std::string qkv;   // of its linear layers
+  std::string project;
+  size_t width, heads;
+  size_t block;
+  Initial project_initial = Initial::normal(0.02);
+};
+
+class Attention {
+ public:
+  Attention(Declaration& model, const AttentionSpec& spec);
+
+  // work.delta = the branch's output, from work.inner. The members synchronize.
+  void forward(const Pass& pass, const SavedSet& saved) const;
+  // work.dinner = the gradient of the branch's input, from work.dx. Weight gradients in turn. The branch's input is the
+  // output of `norm`, which is recomputed. Overwrites work.wide and work.dwide. The members synchronize.
+  void backward(const Pass& pass, const SavedSet& saved, const Norm& norm) const;
+
+ private:
+  kernels::AttentionShape shape(const Pass& pass) const;
+  float* fp32_qkv(const Pass& pass, const SavedSet& saved) const;
+  float* fp32_out(const Pass& pass, const SavedSet& saved) const;
+  void attend(const Pass& pass, const SavedSet& saved, const float* qkv, float* out) const;
+  void attend_to_cache(const Pass& pass, const float* qkv, float* out) const;
+  void round_out(const Pass& pass, const SavedSet& saved, float* out) const;
+  void widen(const Pass& pass, const SavedSet& saved) const;
+  void backward_attention(const Pass& pass, const SavedSet& saved) const;
+
+  std::string name_;
+  size_t width_, heads_, block_;
+  Linear qkv_, project_;
+  DropoutSite site_;
+  SlotId saved_qkv_;        // (R, 3C)
+  SlotId saved_out_;        // (R, C)
+  SlotId saved_logsumexp_;  // (sequences, heads, T)
+};
+
+}  // namespace quern::nn

@@ -1,0 +1,83 @@
+#include "nn/layers/norm.h"
+
+#include <algorithm>
+
+#include "kernels/layernorm.h"
+
+namespace quern::nn {
+
+Norm::Norm(Declaration& model, SavedPlan& saved, const NormSpec& spec)
+    : name_(spec.name), width_(spec.width), regions_(&spec.regions), tag_(layer_tag(spec.block)) {
+  weight_ = model.parameters.add({.name = name_ + ".weight", .shape = {width_}, .initial = Initial::constant(1)});
+  bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {width_}});
+  normal_ = saved.add(width_, model.activations.storage);
+  reciprocal_ = saved.add(1, kernels::DType::kF32);
+}
+
+void Norm::run(const Pass& pass, const float* x, float* sum, Range rows, const SavedTensor& normal,
+               float* reciprocal) const {
+  const size_t at = rows.begin * width_;
+  const float *weight = pass.weights.at(weight_), *bias = pass.weights.at(bias_);
+  float* out = pass.work.inner.data() + at;
+  const kernels::LayernormSaved saved{normal.data, normal.type, reciprocal};
+  if (x == nullptr) {
+    kernels::layernorm_forward(sum + at, weight, bias, out, saved, rows.size(), width_);
+  } else {
+    kernels::residual_layernorm_forward(x + at, pass.work.delta.data() + at, sum + at, weight, bias, out, saved,
+                                        rows.size(), width_);
+  }
+}
+
+void Norm::forward(const Pass& pass, const SavedSet& saved, const float* x, float* sum) const {
+  const Range mine = pass.member.part(pass.rows());
+  const SavedTensor& normal = saved[normal_];
+  const size_t bytes = (x == nullptr ? 8 : 16) + kernels::size_of(normal.type);
+  const Timed timed(regions_->forward.of(pass.again), element_bytes(pass, width_, bytes), tag_);
+  if (pass.gradient == nullptr) return run(pass, x, sum, mine, {nullptr, normal.type}, nullptr);
+  run(pass, x, sum, mine, normal.at(mine.begin * width_), saved.floats(reciprocal_) + mine.begin);
+  pass.show(name_, normal, pass.rows() * width_);
+}
+
+void Norm::forward_rows(const Pass& pass, const float* x, float* sum, Range rows) const {
+  run(pass, x, sum, rows, {nullptr, pass.weights.storage()}, nullptr);
+}
+
+void Norm::forward_again(const Pass& pass, const SavedSet& saved) const {
+  const Range mine = pass.member.part(pass.rows());
+  const size_t at = mine.begin * width_;
+  const SavedTensor normal = saved[normal_].at(at);
+  const Timed timed(regions_->forward.once_more, element_bytes(pass, width_, 4 + kernels::size_of(normal.type)), tag_);
+  kernels::layernorm_apply(normal.data, normal.type, pass.weights.at(weight_), pass.weights.at(bias_),
+                           pass.work.inner.data() + at, mine.size(), width_);
+  pass.member.meet();
+}
+
+// Done by one member: rows are summed in order, and it takes less than a hundredth of a pass.
+void Norm::backward(const Pass& pass, const SavedSet& saved) const {
+  const SavedTensor& normal = saved[normal_];
+  const Timed timed(regions_->backward, element_bytes(pass, width_, 12 + kernels::size_of(normal.type)), tag_);
+  const size_t weight = pass.parameter(weight_).first_segment, bias = pass.parameter(bias_).first_segment;
+  const Turn& turn = pass.batch.turn;
+  if (pass.member.leads()) {
+    float *dweight = pass.gradient->at(weight_), *dbias = pass.gradient->at(bias_);
+    pass.gradient->enter(weight, turn, pass.member);  // the weight's ticket covers the bias too
+    if (turn.first) {
+      std::fill_n(dweight, width_, 0.0f);
+      std::fill_n(dbias, width_, 0.0f);
+    }
+    kernels::layernorm_backward({.saved = {normal.data, normal.type, saved.floats(reciprocal_)},
+                                 .weight = pass.weights.at(weight_),
+                                 .dout = pass.work.dinner.data(),
+                                 .dx = pass.work.dx.data(),
+                                 .dweight = dweight,
+                                 .dbias = dbias},
+                                pass.rows(), width_);
+    pass.gradient->leave(bias, turn);
+    pass.gradient->leave(weight, turn);
+    pass.show_gradient(weight_);
+    pass.show_gradient(bias_);
+  }
+  pass.member.meet();
+}
+
+}  // namespace quern::nn

@@ -1,0 +1,54 @@
+// LayerNorm of the residual stream, with weight and bias.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "nn/declaration.h"
+#include "nn/pass.h"
+#include "nn/regions.h"
+
+namespace quern::nn {
+
+struct NormSpec {
+  std::string name;  // its parameters are NAME.weight and NAME.bias
+  size_t width;
+  const NormRegions& regions;
+  std::optional<size_t> block = {};  // for profiles
+};
+
+class Norm {
+ public:
+  // `saved` is the plan of the block that the norm belongs to, or of the head.
+  Norm(Declaration& model, SavedPlan& saved, const NormSpec& spec);
+
+  // work.inner = norm(sum) with sum = x + work.delta, or `sum` as given if x is null: this member's rows. `sum` may
+  // alias x.
+  void forward(const Pass& pass, const SavedSet& saved, const float* x, float* sum) const;
+  // The same for these rows only, by the calling member alone, saving nothing.
+  void forward_rows(const Pass& pass, const float* x, float* sum, Range rows) const;
+
+  // Recomputes the output into work.inner, after which the members synchronize.
+  void forward_again(const Pass& pass, const SavedSet& saved) const;
+
+  // work.dx += the gradient through the norm, whose output gradient is work.dinner; weight gradients in turn. The
+  // members synchronize.
+  void backward(const Pass& pass, const SavedSet& saved) const;
+
+  const std::string& name() const { return name_; }
+
+ private:
+  void run(const Pass& pass, const float* x, float* sum, Range rows, const SavedTensor& normal,
+           float* reciprocal) const;
+
+  std::string name_;
+  size_t width_;
+  ParameterId weight_, bias_;
+  SlotId normal_;      // (R, C) the normalized input; the output is recomputed from it
+  SlotId reciprocal_;  // (R) of the input's standard deviation
+  const NormRegions* regions_;
+  int32_t tag_;
+};
+
+}  // namespace quern::nn
