@@ -10,8 +10,12 @@ namespace quern::nn {
 
 Embedding::Embedding(Declaration& model, const EmbeddingSpec& spec) : width_(spec.width) {
   const auto add_table = [&](const std::string& name, size_t rows) {
-    return model.parameters.add(
-        {.name = name, .shape = {rows, width_}, .initial = spec.initial, .decay = true, .lookup = true});
+    return model.parameters.add({.name = name,
+                                 .shape = {rows, width_},
+                                 .initial = spec.initial,
+                                 .decay = true,
+                                 .trainable = spec.trainable,
+                                 .lookup = true});
   };
   tokens_ = add_table(spec.tokens, spec.vocabulary);
   if (!spec.positions.empty()) positions_ = add_table(spec.positions, spec.context);

@@ -15,6 +15,7 @@ struct EmbeddingSpec {
   std::string positions;  // of the position table's; empty for none
   size_t vocabulary, context, width;
   Initial initial = Initial::normal(0.02);
+  bool trainable = true;
 };
 
 class Embedding {

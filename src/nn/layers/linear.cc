@@ -83,8 +83,11 @@ Linear::Linear(Declaration& model, const LinearSpec& spec)
                                   .shape = {in_out ? in_ : out_, in_out ? out_ : in_},
                                   .initial = spec.initial,
                                   .decay = true,
+                                  .trainable = spec.trainable,
                                   .product = spec.order});
-  if (spec.bias) bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {out_}});
+  if (spec.bias) {
+    bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {out_}, .trainable = spec.trainable});
+  }
 }
 
 Linear::Linear(Declaration& model, ParameterId table, const LinearRegions& regions)

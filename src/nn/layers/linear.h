@@ -28,6 +28,7 @@ struct LinearSpec {
   bool bias = true;
   Product order = Product::kInOut;
   Initial initial = Initial::normal(0.02);
+  bool trainable = true;
 };
 
 // Whether a sum over rows that is computed in several calls waits for its turn before and passes it on after.
