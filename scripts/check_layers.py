@@ -20,9 +20,11 @@ LAYERS = {
     "checkpoint": ["core", "nn", "optim"],
     "generate": ["core", "kernels", "nn", "data"],
     "dist": ["core"],
-    "train": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist"],
-    "report": ["core", "kernels", "train"],
 }
+# Not yet ordered among themselves.
+TRAINING = ["config", "parallel", "dataset", "evaluate", "train", "diagnose", "run"]
+LAYERS |= {folder: [*LAYERS, *TRAINING] for folder in TRAINING}
+LAYERS["report"] = ["core", "kernels", *TRAINING]
 LIBRARY = list(LAYERS)
 LAYERS |= {
     "api": LIBRARY,

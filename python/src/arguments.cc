@@ -7,7 +7,7 @@
 #include "core/cpu_info.h"
 #include "core/error.h"
 #include "numbers.h"
-#include "train/workers.h"
+#include "parallel/workers.h"
 
 namespace quern::python {
 namespace {

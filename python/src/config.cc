@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
+#include "config/config_fields.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "numbers.h"
 #include "texts.h"
-#include "train/config_fields.h"
 
 namespace quern::python {
 namespace {

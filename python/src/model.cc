@@ -1,5 +1,5 @@
 // quern.load() and quern.Model.
-#include "train/load.h"
+#include "evaluate/load.h"
 
 #include <fmt/format.h>
 #include <pybind11/numpy.h>
@@ -12,13 +12,13 @@
 #include "arguments.h"
 #include "checkpoint/checkpoint.h"
 #include "config.h"
+#include "evaluate/evaluation_text.h"
+#include "evaluate/sequences.h"
 #include "generate/utf8_stream.h"
 #include "model_docs.h"
+#include "run/run.h"
 #include "text_stream.h"
 #include "texts.h"
-#include "train/evaluation_text.h"
-#include "train/run.h"
-#include "train/sequences.h"
 
 namespace quern::python {
 namespace {

@@ -5,10 +5,10 @@
 #include "api/tokenizer_impl.h"
 #include "checkpoint/checkpoint.h"
 #include "core/error.h"
-#include "train/evaluate.h"
-#include "train/evaluation_text.h"
-#include "train/run.h"
-#include "train/sequences.h"
+#include "evaluate/evaluate.h"
+#include "evaluate/evaluation_text.h"
+#include "evaluate/sequences.h"
+#include "run/run.h"
 
 namespace quern {
 namespace {

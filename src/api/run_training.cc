@@ -4,10 +4,10 @@
 #include <exception>
 
 #include "checkpoint/checkpoint.h"
+#include "evaluate/load.h"
 #include "report/run_files.h"
-#include "train/load.h"
-#include "train/observers.h"
-#include "train/run.h"
+#include "run/observers.h"
+#include "run/run.h"
 
 namespace quern::api {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/cpu_info.h"
 #include "core/error.h"
-#include "train/workers.h"
+#include "parallel/workers.h"
 
 namespace quern::api {
 

@@ -6,8 +6,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "train/run.h"
-#include "train/workers.h"
+#include "parallel/workers.h"
+#include "run/run.h"
 
 namespace quern::cli {
 namespace {

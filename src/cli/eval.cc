@@ -11,10 +11,10 @@
 #include "cli/warnings.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "evaluate/evaluate.h"
+#include "evaluate/evaluation_text.h"
+#include "evaluate/load.h"
 #include "report/numbers.h"
-#include "train/evaluate.h"
-#include "train/evaluation_text.h"
-#include "train/load.h"
 
 namespace quern::cli {
 namespace {

@@ -10,9 +10,9 @@
 #include "cli/warnings.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "evaluate/load.h"
 #include "generate/generate.h"
 #include "generate/utf8_stream.h"
-#include "train/load.h"
 
 namespace quern::cli {
 namespace {

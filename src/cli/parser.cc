@@ -13,7 +13,7 @@
 #include "core/cpu_info.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "train/workers.h"
+#include "parallel/workers.h"
 
 namespace quern::cli {
 namespace {

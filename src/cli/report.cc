@@ -19,7 +19,7 @@
 #include "report/loss_curve.h"
 #include "report/run_log.h"
 #include "report/run_summary.h"
-#include "train/run.h"
+#include "run/run.h"
 
 namespace quern::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include "cli/warnings.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "evaluate/load.h"
 #include "report/numbers.h"
-#include "train/load.h"
-#include "train/run.h"
+#include "run/run.h"
 
 namespace quern::cli {
 namespace {

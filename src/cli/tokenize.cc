@@ -10,13 +10,13 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
+#include "config/config.h"
 #include "core/error.h"
 #include "core/mapped_file.h"
 #include "core/text.h"
 #include "data/token_shard_writer.h"
 #include "data/token_shards.h"
-#include "train/config.h"
-#include "train/dataset.h"
+#include "dataset/dataset.h"
 
 namespace quern::cli {
 namespace {

@@ -18,8 +18,8 @@
 #include "report/machine.h"
 #include "report/profiler.h"
 #include "report/run_files.h"
-#include "train/observers.h"
-#include "train/run.h"
+#include "run/observers.h"
+#include "run/run.h"
 #include "train/trainer.h"
 
 namespace quern::cli {

@@ -6,7 +6,7 @@
 
 #include "core/text.h"
 #include "report/output.h"
-#include "train/observer.h"
+#include "run/observer.h"
 
 namespace quern::cli {
 

@@ -11,7 +11,7 @@
 #include "data/prefetcher.h"
 #include "nn/gradient.h"
 #include "nn/weights.h"
-#include "train/workers.h"
+#include "parallel/workers.h"
 
 namespace quern::train {
 namespace {

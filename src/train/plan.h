@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
 #include "nn/model_config.h"
 #include "nn/workspace.h"
-#include "train/config.h"
-#include "train/step_cut.h"
+#include "parallel/step_cut.h"
 
 namespace quern::train {
 

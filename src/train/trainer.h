@@ -10,20 +10,20 @@
 #include <optional>
 #include <vector>
 
+#include "config/config.h"
 #include "data/batch_reader.h"
 #include "data/batch_source.h"
 #include "data/prefetcher.h"
+#include "diagnose/examine.h"
+#include "diagnose/health.h"
+#include "evaluate/evaluate.h"
 #include "nn/gpt.h"
 #include "optim/loss_trend.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
-#include "train/config.h"
-#include "train/evaluate.h"
-#include "train/examine.h"
-#include "train/health.h"
-#include "train/observer.h"
+#include "parallel/workers.h"
+#include "run/observer.h"
 #include "train/plan.h"
-#include "train/workers.h"
 
 namespace quern::train {
 

@@ -4,10 +4,10 @@
 
 #include <string>
 
+#include "config/recompute.h"
 #include "core/error.h"
 #include "nn/gpt.h"
 #include "support/message.h"
-#include "train/recompute.h"
 
 namespace quern::train {
 namespace {

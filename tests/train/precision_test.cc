@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "config/recompute.h"
 #include "support/watchdog.h"
-#include "train/recompute.h"
 #include "train/sequential.h"
 #include "train/trainer.h"
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "evaluate/evaluate.h"
 #include "support/child_process.h"
 #include "support/watchdog.h"
-#include "train/evaluate.h"
 #include "train/sequential.h"
 #include "train/trainer.h"
 

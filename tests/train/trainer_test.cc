@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "checkpoint/folder.h"
+#include "dataset/dataset.h"
+#include "evaluate/evaluate.h"
+#include "run/run.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
-#include "train/dataset.h"
-#include "train/evaluate.h"
-#include "train/run.h"
 #include "train/sequential.h"
 
 namespace quern::train {

@@ -1,0 +1,35 @@
+// Loads a trained model from the directory of its run.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "checkpoint/checkpoint.h"
+#include "config/config.h"
+#include "data/tokenizer.h"
+#include "nn/gpt.h"
+#include "run/observer.h"
+
+namespace quern::train {
+
+struct TrainedModel {
+  std::filesystem::path folder;
+  RunConfig config;
+  std::unique_ptr<Gpt> model;                  // weights packed for inference
+  std::unique_ptr<data::Tokenizer> tokenizer;  // null for a run on token shards
+  checkpoint::State state;
+
+  // The tokenizer; Error if there is none.
+  const data::Tokenizer& needed_tokenizer() const;
+};
+
+// The newest complete checkpoint of the run in `folder`, with a warning for each newer one that is damaged. nullopt if
+// nothing has been saved yet. Error, without warnings, if all checkpoints are damaged.
+std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, Observer& observer,
+                                                        checkpoint::Parts parts);
+
+// The model of the newest complete checkpoint of the run in `folder`. Error if there is no run or no checkpoint.
+TrainedModel load_model(const std::filesystem::path& folder, Observer& observer);
+
+}  // namespace quern::train
