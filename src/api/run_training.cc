@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "checkpoint/checkpoint.h"
+#include "config/run_folder.h"
 #include "evaluate/load.h"
 #include "report/run_files.h"
 #include "run/observers.h"
@@ -70,7 +71,8 @@ void Callbacks::on_step(const train::StepReport& report) {
 }
 
 std::string newest_hash(const std::filesystem::path& folder, train::Observer& observer) {
-  const auto newest = train::newest_checkpoint(folder, observer, checkpoint::Parts::kWeights);
+  const auto warn = [&](const std::string& text) { observer.on_warning(text); };
+  const auto newest = train::newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
   return newest ? checkpoint::weights_hash(newest->model()) : "";
 }
 

@@ -7,11 +7,11 @@
 #include "checkpoint/checkpoint.h"
 #include "cli/machine_json.h"
 #include "cli/warnings.h"
+#include "config/run_folder.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "evaluate/load.h"
 #include "report/numbers.h"
-#include "run/run.h"
 
 namespace quern::cli {
 namespace {
@@ -65,8 +65,7 @@ void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& ne
 
 void print_run_info(const std::string& folder, bool json) {
   const train::RunConfig config = train::read_config(folder);
-  Warnings warnings;
-  const auto newest = train::newest_checkpoint(folder, warnings, checkpoint::Parts::kWeights);
+  const auto newest = train::newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
   if (!newest) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder);
   if (json) {
     fmt::print("{}\n", json_text(describe(folder, config, *newest), 2));

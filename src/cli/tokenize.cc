@@ -123,7 +123,7 @@ int run_tokenize(const Options& options) {
   if (!options.out.empty()) write_pair(*text.stream, *tokenizer, options.out);
   progress.clear();
   if (text.documents > 1 && !tokenizer->end_of_text()) {
-    Warnings().on_warning(train::no_end_of_text(fmt::format("{}", fmt::join(options.data, ", ")), *tokenizer));
+    warn(train::no_end_of_text(fmt::format("{}", fmt::join(options.data, ", ")), *tokenizer));
   }
   fmt::print("{} bytes, {} tokens, {:.3f} bytes per token; vocabulary {} ({})\n", text.bytes, text.stream->size(),
              static_cast<double>(text.bytes) / static_cast<double>(text.stream->size()), tokenizer->vocabulary_size(),

@@ -20,7 +20,7 @@
 #include "report/run_files.h"
 #include "run/observers.h"
 #include "run/run.h"
-#include "train/trainer.h"
+#include "train/plan.h"
 
 namespace quern::cli {
 namespace {

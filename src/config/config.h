@@ -94,6 +94,7 @@ struct RunConfig {
   Log log;
   Diagnostics diagnostics;
 
+  uint64_t sequences_per_step() const { return train.batch * train.accumulation; }
   bool operator==(const RunConfig&) const = default;
 };
 

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include "core/byte_size.h"
+#include "core/team.h"
 #include "nn/model_config.h"
-#include "parallel/workers.h"
 
 namespace quern::train {
 namespace {

@@ -14,6 +14,8 @@
 
 namespace quern {
 
+inline constexpr size_t kMaxThreads = 64;  // guarantee I1 is tested up to this number
+
 // Thrown in a thread that waits for others, when the wait cannot end because one of them failed.
 struct Stopped {};
 

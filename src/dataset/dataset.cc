@@ -228,12 +228,12 @@ void check_length(std::string_view name, std::string_view part, uint64_t tokens,
               context + 1, context, tokens);
 }
 
-void check_same_data(const RunConfig& config, const Dataset& dataset, const checkpoint::State& state) {
-  const data::Fingerprint expected{state.data_tokens, state.data_hash}, &found = dataset.fingerprint;
-  if (found == expected) return;
+void check_same_data(const RunConfig& config, const Dataset& dataset, const data::Fingerprint& started) {
+  const data::Fingerprint& found = dataset.fingerprint;
+  if (found == started) return;
   throw Error(
       "[data] {}: changed since the run was started: expected {} {} with hash {:016x}, found {} with hash {:016x}",
-      data_name(config), expected.tokens, dataset.text ? "bytes" : "tokens", expected.hash, found.tokens, found.hash);
+      data_name(config), started.tokens, dataset.text ? "bytes" : "tokens", started.hash, found.tokens, found.hash);
 }
 
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/state.h"
 #include "config/config.h"
 #include "data/batch_source.h"
 #include "data/fingerprint.h"
@@ -54,8 +53,8 @@ Dataset open_dataset(const RunConfig& config, const std::filesystem::path& token
 // The training sequences of every step; `dataset` must outlive them.
 std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset);
 
-// Error if `dataset`, opened from `config`, differs from the data the run had when it wrote `state`.
-void check_same_data(const RunConfig& config, const Dataset& dataset, const checkpoint::State& state);
+// Error if `dataset`, opened from `config`, differs from the data the run had when it was started.
+void check_same_data(const RunConfig& config, const Dataset& dataset, const data::Fingerprint& started);
 
 // Error if `tokens`, the length of `part` of the data `name`, is too short for one sequence.
 void check_length(std::string_view name, std::string_view part, uint64_t tokens, uint64_t context);

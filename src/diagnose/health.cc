@@ -24,13 +24,14 @@ std::string list_of(const std::vector<std::string_view>& names) {
 
 }  // namespace
 
-Health::Health(const ParameterLayout& layout)
-    : layout_(&layout), changes_(layout.segments().size()), tensors_(layout.tensors().size()) {
+Health::Health(const ParameterLayout& layout) : layout_(&layout), tensors_(layout.tensors().size()) {
   for (size_t i = 0; i < tensors_.size(); ++i) tensors_[i].name = layout.tensors()[i].name;
   report_.tensors = tensors_;
 }
 
-const HealthReport& Health::report(uint64_t step, const Gradient& gradient, bool updated) {
+const HealthReport* Health::report(const StepContext& step) {
+  if (!step.measured) return nullptr;
+  const Gradient& gradient = step.gradient;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const TensorInfo& info = layout_->tensors()[i];
     kernels::TensorStats sum;
@@ -41,19 +42,20 @@ const HealthReport& Health::report(uint64_t step, const Gradient& gradient, bool
       sum.squares += stats.squares;
       sum.zeros += stats.zeros;
       if (!(stats.largest <= sum.largest) && !std::isnan(sum.largest)) sum.largest = stats.largest;
-      change.update += changes_[s].update;
-      change.weights += changes_[s].weights;
+      if (step.changes.empty()) continue;
+      change.update += step.changes[s].update;
+      change.weights += step.changes[s].weights;
     }
     const auto size = static_cast<double>(info.size);
     tensors_[i].norm = std::sqrt(sum.squares);
     tensors_[i].mean = sum.sum / size;
     tensors_[i].largest = static_cast<double>(sum.largest);
     tensors_[i].zeros = static_cast<double>(sum.zeros) / size;
-    tensors_[i].update_ratio = updated && change.weights > 0 ? std::sqrt(change.update / change.weights) : 0;
+    tensors_[i].update_ratio = change.weights > 0 ? std::sqrt(change.update / change.weights) : 0;
   }
-  report_.step = step;
+  report_.step = step.before.steps + 1;
   report_.norm = std::sqrt(gradient.squared_norm());
-  return report_;
+  return &report_;
 }
 
 HealthWarnings::Verdict HealthWarnings::judge(const TensorHealth& tensor) {

@@ -3,18 +3,34 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "nn/gradient.h"
 #include "nn/parameters.h"
-#include "optim/optimizer.h"
-#include "run/observer.h"
+#include "train/step_context.h"
 
 namespace quern::train {
 
 inline constexpr double kExploding = 100;   // norm of the whole gradient, before clipping
 inline constexpr double kVanishing = 1e-7;  // norm of a tensor's gradient
+
+// Gradient statistics of a tensor in one step, before clipping.
+struct TensorHealth {
+  std::string_view name;
+  double norm = 0;
+  double mean = 0;
+  double largest = 0;       // magnitude; infinite or NaN if one of the values is
+  double zeros = 0;         // fraction of values that are 0
+  double update_ratio = 0;  // norm of the update over the norm of the weights before it; 0 without an update
+};
+
+struct HealthReport {
+  uint64_t step = 0;
+  double norm = 0;  // of the whole gradient
+  std::span<const TensorHealth> tensors;
+};
 
 // Combines the workers' measurements of segments in segment order, so that the result does not depend on the number of
 // threads.
@@ -25,17 +41,12 @@ class Health {
   Health(const Health&) = delete;  // not movable either: the report points to the tensors
   Health& operator=(const Health&) = delete;
 
-  // Called by the worker that updated the segment, once per segment and step. Needs no lock: segments do not share
-  // data.
-  void set_change(size_t segment, const Change& change) { changes_[segment] = change; }
-
-  // Statistics of `gradient`. `updated` is whether set_change() was called for this step. The result is valid until the
-  // next call. Does not allocate.
-  const HealthReport& report(uint64_t step, const Gradient& gradient, bool updated);
+  // Statistics of the last step's gradient; null if it was not measured. The result is valid until the next call. Does
+  // not allocate.
+  const HealthReport* report(const StepContext& step);
 
  private:
   const ParameterLayout* layout_;
-  std::vector<Change> changes_;  // per segment
   std::vector<TensorHealth> tensors_;
   HealthReport report_;
 };

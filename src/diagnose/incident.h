@@ -19,10 +19,11 @@
 
 #include "checkpoint/checkpoint.h"
 #include "config/config.h"
+#include "diagnose/repeat_step.h"
 #include "nn/model_config.h"
 #include "nn/parameters.h"
-#include "run/observer.h"
-#include "train/trainer.h"
+#include "train/step_report.h"
+#include "train/trainer_state.h"
 
 namespace quern::train {
 

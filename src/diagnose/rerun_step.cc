@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "checkpoint/tensor_refs.h"
 #include "kernels/target.h"
-#include "run/run.h"
+#include "train/trainer.h"
 
 namespace quern::train {
 namespace {
@@ -36,9 +37,9 @@ class RecordedBatches : public data::BatchSource {
   size_t context_;
 };
 
-std::vector<SequenceLoss> sorted_losses(const Trainer& trainer, uint64_t context) {
+std::vector<SequenceLoss> sorted_losses(std::span<const double> sums, uint64_t context) {
   std::vector<SequenceLoss> losses;
-  for (const double sum : trainer.sequence_losses()) {
+  for (const double sum : sums) {
     losses.push_back({.sequence = losses.size(), .loss = sum / static_cast<double>(context)});
   }
   const auto rank = [](double loss) { return std::isnan(loss) ? INFINITY : loss; };
@@ -56,20 +57,20 @@ RerunStep rerun_step(const RecordedIncident& recorded, size_t threads) {
   Gpt model(model_config(config, recorded.vocabulary), plan.packed);
   const RecordedBatches batches(recorded.tokens, config.model.context);
   Trainer trainer(config, plan, model, batches);
-  recorded.checkpoint.load({tensor_refs(model.layout(), model.weights().values()),
-                            tensor_refs(model.layout(), trainer.optimizer().m()),
-                            tensor_refs(model.layout(), trainer.optimizer().v())});
+  recorded.checkpoint.load({checkpoint::tensor_refs(model.layout(), model.weights().values()),
+                            checkpoint::tensor_refs(model.layout(), trainer.optimizer().m()),
+                            checkpoint::tensor_refs(model.layout(), trainer.optimizer().v())});
   const Incident& was = recorded.incident;
   trainer.resume(was.before);
-  RerunStep result{.found = was, .at_once = trainer.sequences_at_once()};
+  RerunStep result{.found = was, .at_once = plan.cut.at_once};
   Incident& now = result.found;
-  now.findings = trainer.examine(recorded.tokens, was.before);  // first: a step may update the weights
+  now.findings = examine(trainer.context(), recorded.tokens, was.before);  // first: a step may update the weights
   const StepReport report = trainer.step();
   now.loss = report.loss;
   now.gradient_norm = report.gradient_norm;
-  now.gradient_hash = gradient_hash(model.layout(), trainer.gradient().values(), was.gradient_scale);
+  now.gradient_hash = gradient_hash(model.layout(), trainer.context().gradient.values(), was.gradient_scale);
   now.target = kernels::current_target().name;
-  result.losses = sorted_losses(trainer, config.model.context);
+  result.losses = sorted_losses(trainer.context().losses, config.model.context);
   result.same = number_text(now.loss) == number_text(was.loss) &&
                 number_text(now.gradient_norm) == number_text(was.gradient_norm) &&
                 now.gradient_hash == was.gradient_hash;

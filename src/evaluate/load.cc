@@ -1,22 +1,23 @@
 #include "evaluate/load.h"
 
 #include "checkpoint/folder.h"
+#include "checkpoint/tensor_refs.h"
+#include "config/model_settings.h"
+#include "config/run_folder.h"
 #include "core/error.h"
-#include "run/run.h"
-#include "train/trainer.h"
 
 namespace quern::train {
 
-std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, Observer& observer,
+std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, const Warn& warn,
                                                         checkpoint::Parts parts) {
   std::vector<std::string> reasons;
   auto found = checkpoint::find_newest_valid(
-      folder / "checkpoints", [&](const std::string& reason) { reasons.push_back(reason); }, parts);
+      folder / kCheckpointFolder, [&](const std::string& reason) { reasons.push_back(reason); }, parts);
   if (!found && !reasons.empty()) {
     throw Error("[run] {}: expected a complete checkpoint, found {} damaged; the newest: {}", folder.string(),
                 reasons.size(), reasons.front());
   }
-  for (const std::string& reason : reasons) observer.on_warning("skipped " + reason);
+  for (const std::string& reason : reasons) warn("skipped " + reason);
   return found;
 }
 
@@ -25,13 +26,13 @@ const data::Tokenizer& TrainedModel::needed_tokenizer() const {
   throw Error("[run] {}: expected a tokenizer.json, found none; the run was trained on token shards", folder.string());
 }
 
-TrainedModel load_model(const std::filesystem::path& folder, Observer& observer) {
+TrainedModel load_model(const std::filesystem::path& folder, const Warn& warn) {
   TrainedModel trained;
   trained.folder = folder;
   trained.config = read_config(folder);
-  const auto found = newest_checkpoint(folder, observer, checkpoint::Parts::kWeights);
+  const auto found = newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
   if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());
-  const std::filesystem::path tokenizer = folder / "tokenizer.json";
+  const std::filesystem::path tokenizer = folder / kTokenizerFile;
   if (std::filesystem::exists(tokenizer)) trained.tokenizer = data::Tokenizer::load(tokenizer.string());
   size_t vocabulary = trained.config.model.vocabulary;
   if (vocabulary == 0 && trained.tokenizer != nullptr) {
@@ -39,7 +40,7 @@ TrainedModel load_model(const std::filesystem::path& folder, Observer& observer)
   }
   trained.model = std::make_unique<Gpt>(model_config(trained.config, static_cast<uint32_t>(vocabulary)), true);
   Weights& weights = trained.model->weights();
-  found->load({tensor_refs(trained.model->layout(), weights.values()), {}, {}});
+  found->load({checkpoint::tensor_refs(trained.model->layout(), weights.values()), {}, {}});
   weights.repack();
   trained.state = found->state();
   return trained;

@@ -2,16 +2,20 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "checkpoint/checkpoint.h"
 #include "config/config.h"
 #include "data/tokenizer.h"
 #include "nn/gpt.h"
-#include "run/observer.h"
 
 namespace quern::train {
+
+// Called with each warning.
+using Warn = std::function<void(const std::string& text)>;
 
 struct TrainedModel {
   std::filesystem::path folder;
@@ -26,10 +30,10 @@ struct TrainedModel {
 
 // The newest complete checkpoint of the run in `folder`, with a warning for each newer one that is damaged. nullopt if
 // nothing has been saved yet. Error, without warnings, if all checkpoints are damaged.
-std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, Observer& observer,
+std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, const Warn& warn,
                                                         checkpoint::Parts parts);
 
 // The model of the newest complete checkpoint of the run in `folder`. Error if there is no run or no checkpoint.
-TrainedModel load_model(const std::filesystem::path& folder, Observer& observer);
+TrainedModel load_model(const std::filesystem::path& folder, const Warn& warn);
 
 }  // namespace quern::train

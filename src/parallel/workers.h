@@ -23,8 +23,6 @@ struct Batch;
 
 namespace quern::train {
 
-inline constexpr size_t kMaxThreads = 64;  // guarantee I1 is tested up to this number
-
 enum class TaskKind : uint8_t { kTrain, kLoss, kJoin, kUpdate };
 
 struct Task {

@@ -3,63 +3,23 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "config/config.h"
-#include "core/team.h"
-#include "train/memory_use.h"
+#include "diagnose/health.h"
+#include "train/step_report.h"
+
+namespace quern {
+class Profile;
+}
 
 namespace quern::train {
 
 struct Plan;
-class Trainer;
-
-// Why a step is an incident. Its update is skipped, and the state needed to repeat it is saved.
-enum class Trouble : uint8_t {
-  kNone,
-  kLoss,      // the loss is not finite
-  kGradient,  // the gradient is not finite
-  kSpike,     // the loss is too far above the previous ones
-};
-
-struct StepReport {
-  uint64_t step = 0;  // counted from 1
-  double loss = 0;    // mean over the step's tokens, before the update
-  double rate = 0;
-  double gradient_norm = 0;          // before clipping
-  bool finite = true;                // the gradient
-  Trouble trouble = Trouble::kNone;  // if not kNone, the update was skipped
-  double spike_z = 0;                // standard deviations of the loss above the mean of the previous ones
-  uint64_t tokens = 0;               // in this step
-  double seconds = 0;
-  std::optional<MemoryUse> memory = {};  // after the step; only for logged steps
-  // How the workers spent these seconds.
-  size_t threads = 1;
-  WaitTimes waits = {};                    // sum over threads; a wait counts in the step in which it ended
-  double data_wait = 0;                    // time the feeding thread waited for batches
-  std::optional<double> cpu_seconds = {};  // CPU time of the process
-
-  bool skipped() const { return !finite || trouble != Trouble::kNone; }
-};
-
-// Gradient statistics of a tensor in one step, before clipping.
-struct TensorHealth {
-  std::string_view name;
-  double norm = 0;
-  double mean = 0;
-  double largest = 0;       // magnitude; infinite or NaN if one of the values is
-  double zeros = 0;         // fraction of values that are 0
-  double update_ratio = 0;  // norm of the update over the norm of the weights before it; 0 without an update
-};
-
-struct HealthReport {
-  uint64_t step = 0;
-  double norm = 0;  // of the whole gradient
-  std::span<const TensorHealth> tensors;
-};
 
 struct IncidentReport {
   uint64_t step = 0;
@@ -82,7 +42,9 @@ struct RunStart {
   double flops_per_token = 0;   // useful work, as defined for MFU
   std::optional<double> floor;  // lowest expected loss on unseen text, in nats per token
   const Plan* plan = nullptr;   // null if unknown
-  Trainer* trainer = nullptr;   // for observers that need details; may be null
+  // Profiles the workers as threads 0 ... plan->threads - 1 of the profile, which must outlive the run. Null if there
+  // are no workers.
+  std::function<void(Profile*)> set_profile = {};
 };
 
 // Reported after the last step.

@@ -8,6 +8,8 @@
 #include <memory>
 
 #include "checkpoint/folder.h"
+#include "checkpoint/tensor_refs.h"
+#include "config/run_folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/process_memory.h"
@@ -24,11 +26,6 @@ namespace quern::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kConfigFile = "config.toml";
-constexpr const char* kTokenizerFile = "tokenizer.json";
-constexpr const char* kCheckpointFolder = "checkpoints";
-constexpr const char* kIncidentFolder = "incidents";
 
 const Region kValidation("validation"), kCheckpoint("checkpoint");
 
@@ -80,9 +77,10 @@ class Session {
         batches_(training_batches(config, dataset_)),
         model_(model_config(config, dataset_.vocabulary), plan_.packed),
         trainer_(config, plan_, model_, *batches_),
-        weights_(tensor_refs(model_.layout(), model_.weights().values())),
-        m_(tensor_refs(model_.layout(), trainer_.optimizer().m())),
-        v_(tensor_refs(model_.layout(), trainer_.optimizer().v())) {
+        health_(model_.layout()),
+        weights_(checkpoint::tensor_refs(model_.layout(), model_.weights().values())),
+        m_(checkpoint::tensor_refs(model_.layout(), trainer_.optimizer().m())),
+        v_(checkpoint::tensor_refs(model_.layout(), trainer_.optimizer().v())) {
     if (config.data.validation_fraction > 0) {
       validation_.emplace(dataset_.split.validation, static_cast<uint32_t>(config.model.context),
                           validation_windows(config));
@@ -101,7 +99,8 @@ class Session {
   // Loads the newest complete checkpoint; false if there is none.
   bool load(Observer& observer) {
     remove_leftovers(folder_);
-    const auto found = newest_checkpoint(folder_, observer, checkpoint::Parts::kAll);
+    const auto found = newest_checkpoint(
+        folder_, [&](const std::string& text) { observer.on_warning(text); }, checkpoint::Parts::kAll);
     if (!found) return false;
     found->load({weights_, m_, v_});
     check_same_run(found->state());
@@ -123,7 +122,7 @@ class Session {
                        .flops_per_token = training_flops_per_token(model_.config(), config_.model.context),
                        .floor = dataset_.floor,
                        .plan = &plan_,
-                       .trainer = &trainer_});
+                       .set_profile = [this](Profile* profile) { trainer_.set_profile(profile); }});
     double loss = 0;
     while (trainer_.steps_done() < config_.train.steps && !stop.load(std::memory_order_relaxed)) {
       StepReport report = trainer_.step();
@@ -188,7 +187,7 @@ class Session {
 
   // Saves the failed step and applies the policy. Returns whether the step counts; throws Error to end the run.
   bool handle_incident(const StepReport& step, Observer& observer) {
-    const TrainerState before = trainer_.before_step(), after = trainer_.state();
+    const TrainerState before = trainer_.context().before, after = trainer_.state();
     const bool too_many = state_.incidents >= config_.diagnostics.incident_limit;
     IncidentReport report{
         .step = step.step, .trouble = step.trouble, .action = too_many ? Policy::kStop : config_.diagnostics.policy};
@@ -209,21 +208,22 @@ class Session {
 
   // Fills `report` with details of the step. Weights and moments must still be those before the step.
   void record_incident(const StepReport& step, IncidentReport& report, Observer& observer) {
-    const uint64_t sequences = config_.train.batch * config_.train.accumulation;
+    const uint64_t sequences = config_.sequences_per_step();
     Incident incident{.step = step.step,
                       .trouble = step.trouble,
                       .loss = step.loss,
                       .gradient_norm = step.gradient_norm,
                       .spike_z = step.spike_z,
-                      .gradient_hash = gradient_hash(model_.layout(), trainer_.gradient().values()),
-                      .before = trainer_.before_step(),
+                      .gradient_hash = gradient_hash(model_.layout(), trainer_.context().gradient.values()),
+                      .before = trainer_.context().before,
                       .target = kernels::current_target().name};
-    const std::span<const double> losses = trainer_.sequence_losses();
+    const StepContext context = trainer_.context();
+    const std::span<const double> losses = context.losses;
     incident.worst_sequence = highest(losses);
     incident.worst_loss = losses[incident.worst_sequence] / static_cast<double>(config_.model.context);
-    const StepTokens tokens = trainer_.read_step(incident.before);
-    if (step.trouble != Trouble::kSpike) incident.findings = trainer_.examine(tokens, incident.before);
-    report.text = describe(incident, sequences, trainer_.sequences_at_once());
+    const StepTokens tokens = read_step(context, incident.before);
+    if (step.trouble != Trouble::kSpike) incident.findings = examine(context, tokens, incident.before);
+    report.text = describe(incident, sequences, plan_.cut.at_once);
     try {
       report.folder = save_incident(folder_ / kIncidentFolder, incident,
                                     {.config = config_,
@@ -287,9 +287,10 @@ class Session {
   }
 
   void tell_health(Observer& observer) {
-    if (trainer_.health() == nullptr) return;
-    observer.on_health(*trainer_.health());
-    for (const std::string& warning : health_warnings_.of(*trainer_.health())) observer.on_warning(warning);
+    const HealthReport* report = health_.report(trainer_.context());
+    if (report == nullptr) return;
+    observer.on_health(*report);
+    for (const std::string& warning : health_warnings_.of(*report)) observer.on_warning(warning);
   }
 
   void check_same_run(const checkpoint::State& state) const {
@@ -305,7 +306,7 @@ class Session {
       throw Error("[run] {}: data.sampling: expected {} stream, as in its checkpoint, found the opposite",
                   (folder_ / kConfigFile).string(), state.stream ? "a" : "no");
     }
-    check_same_data(config_, dataset_, state);
+    check_same_data(config_, dataset_, {state.data_tokens, state.data_hash});
   }
 
   // Whether something with this interval, which also happens after the last step, is due now.
@@ -349,7 +350,7 @@ class Session {
     state_.updates = trainer.updates;
     state_.left_out = trainer.left_out;
     state_.losses = trainer.losses;
-    const uint64_t sequences = config_.train.batch * config_.train.accumulation;
+    const uint64_t sequences = config_.sequences_per_step();
     state_.data_position = (state_.step + state_.left_out) * sequences;
     state_.tokens = state_.step * sequences * config_.model.context;
     if (dataset_.text) {
@@ -392,19 +393,12 @@ class Session {
   std::optional<data::ValidationBatches> validation_;
   Gpt model_;
   Trainer trainer_;
+  Health health_;
   HealthWarnings health_warnings_;
   std::vector<checkpoint::TensorRef> weights_, m_, v_;
   checkpoint::State state_;
   std::optional<uint64_t> saved_step_;  // of the newest checkpoint
 };
-
-// Error if `path` exists and is not a directory.
-void expect_folder(const fs::path& path) {
-  std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  if (!fs::exists(status) || fs::is_directory(status)) return;
-  throw Error("[run] {}: expected the folder of a run, found a file; choose another name", path.string());
-}
 
 // Whether a start killed before it wrote the config can leave this file, apart from the lock.
 bool is_left_by_start(const std::string& name) { return name == kTokenizerFile || is_temporary_name(name); }
@@ -443,24 +437,6 @@ void check_started(const fs::path& folder) {
 }
 
 }  // namespace
-
-std::vector<checkpoint::TensorRef> tensor_refs(const ParameterLayout& layout, std::span<float> values) {
-  std::vector<checkpoint::TensorRef> refs;
-  for (const TensorInfo& tensor : layout.tensors()) {
-    refs.push_back({tensor.name, tensor.shape, values.subspan(tensor.offset, tensor.size)});
-  }
-  return refs;
-}
-
-RunConfig read_config(const fs::path& folder) {
-  expect_folder(folder);
-  if (!fs::exists(folder / kConfigFile)) {
-    throw Error("[run] {}: expected a run with a {}, found none", folder.string(), kConfigFile);
-  }
-  RunConfig config;
-  apply_toml_file(config, folder / kConfigFile);
-  return config;
-}
 
 RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& observer,
                     const std::atomic<bool>& stop) try {

@@ -5,12 +5,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
-#include <vector>
 
-#include "checkpoint/checkpoint.h"
 #include "config/config.h"
-#include "nn/gpt.h"
 #include "run/observer.h"
 
 namespace quern::train {
@@ -35,11 +31,5 @@ RunResult start_run(const RunConfig& config, const std::filesystem::path& folder
 // the result.
 RunResult resume_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
                      const std::atomic<bool>& stop);
-
-// The config of the run in `folder`; Error if there is none.
-RunConfig read_config(const std::filesystem::path& folder);
-
-// References to the tensors of a buffer with this layout.
-std::vector<checkpoint::TensorRef> tensor_refs(const ParameterLayout& layout, std::span<float> values);
 
 }  // namespace quern::train

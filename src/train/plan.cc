@@ -8,6 +8,7 @@
 #include "core/byte_size.h"
 #include "core/cpu_info.h"
 #include "core/error.h"
+#include "core/team.h"
 #include "data/prefetcher.h"
 #include "nn/gradient.h"
 #include "nn/weights.h"
@@ -30,20 +31,6 @@ struct LogitRows {
   double time;
 };
 constexpr LogitRows kLogitRows[] = {{kAllLogitRows, 1.0}, {128, 1.01}, {64, 1.07}, {32, 1.20}};
-
-size_t sequences_per_step(const RunConfig& config) { return config.train.batch * config.train.accumulation; }
-
-kernels::DType storage_of(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-      return kernels::DType::kF32;
-    case Precision::kBf16:
-      return kernels::DType::kBF16;
-    case Precision::kFp16:
-      return kernels::DType::kF16;
-  }
-  return kernels::DType::kF32;
-}
 
 // Useful operations per token of forward through one layer and through the output.
 struct Work {
@@ -84,7 +71,7 @@ class Planner {
   std::vector<Plan> candidates() const {
     std::vector<Plan> plans;
     const size_t threads = thread_count(config_);
-    const StepCut whole = cut_step(sequences_per_step(config_), config_.model.context, threads);
+    const StepCut whole = cut_step(config_.sequences_per_step(), config_.model.context, threads);
     for (size_t teams = whole.teams; teams > 0; --teams) {
       StepCut cut = whole;
       cut.teams = teams;
@@ -161,16 +148,6 @@ WorkspaceOptions Plan::workspace(size_t team) const {
           .members = members_of(team, cut.teams, threads),
           .interval = interval,
           .logit_rows = logit_rows};
-}
-
-ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
-  return {.layers = config.model.layers,
-          .heads = config.model.heads,
-          .width = config.model.width,
-          .context = config.model.context,
-          .vocabulary = vocabulary,
-          .dropout = static_cast<float>(config.model.dropout),
-          .storage = storage_of(config.train.precision)};
 }
 
 size_t thread_count(const RunConfig& config) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "config/config.h"
+#include "config/model_settings.h"
 #include "nn/model_config.h"
 #include "nn/workspace.h"
 #include "parallel/step_cut.h"
@@ -42,9 +42,6 @@ struct Plan {
 
   WorkspaceOptions workspace(size_t team) const;
 };
-
-// The model part of a run's config, with the vocabulary of the data.
-ModelConfig model_config(const RunConfig& config, uint32_t vocabulary);
 
 // train.threads, or the number of usable cores if that is 0.
 size_t thread_count(const RunConfig& config);

@@ -43,8 +43,6 @@ OptimizerOptions optimizer_options(const RunConfig& config) {
           .clip = static_cast<float>(config.optimizer.clip)};
 }
 
-size_t sequences_per_step(const RunConfig& config) { return config.train.batch * config.train.accumulation; }
-
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::BatchSource& batches,
@@ -57,8 +55,8 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const da
       optimizer_(model.layout(), optimizer_options(config)),
       plan_(plan),
       gradient_(model.layout(), options_.teams != 0 ? options_.teams : plan.cut.teams),
-      losses_(sequences_per_step(config)),
-      health_(model.layout()) {
+      losses_(config.sequences_per_step()),
+      changes_(model.layout().segments().size()) {
   if (options_.teams != 0) plan_.cut.teams = options_.teams;
   const size_t threads = plan_.threads, teams = plan_.cut.teams;
   for (size_t team = 0; team < teams; ++team) work_.emplace_back(model.config(), plan_.workspace(team));
@@ -80,7 +78,7 @@ StepReport Trainer::step() {
   if (prefetcher_ == nullptr) {
     prefetcher_ = std::make_unique<data::Prefetcher>(
         batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
-                                        .sequences_per_step = static_cast<uint32_t>(sequences_per_step(config_)),
+                                        .sequences_per_step = static_cast<uint32_t>(config_.sequences_per_step()),
                                         .at_once = static_cast<uint32_t>(plan_.cut.at_once),
                                         .first_step = static_cast<uint32_t>(steps_done_ + left_out_),
                                         .position = position_});
@@ -99,7 +97,6 @@ StepReport Trainer::step() {
   const double data_wait = feed();
   finished_.await_change(finished);
   workers_->rethrow();
-  health_report_ = measures_ ? &health_.report(steps_done_ + 1, gradient_, updates()) : nullptr;
   if (updates()) ++updates_done_;
   if (trouble_ == Trouble::kNone) trend_.add(loss_);
   turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
@@ -113,7 +110,7 @@ StepReport Trainer::step() {
   times_.waits.team += waits.team;
   times_.waits.queue += waits.queue;
 
-  const uint64_t tokens = sequences_per_step(config_) * config_.model.context;
+  const uint64_t tokens = config_.sequences_per_step() * config_.model.context;
   return {.step = steps_done_,
           .loss = loss_,
           .rate = rate_,
@@ -169,7 +166,7 @@ void Trainer::update(size_t segment) {
   {
     const Timed timed(kAdamW, kAdamWBytes * static_cast<double>(model_.layout().segments()[segment].size));
     if (measures_) {
-      health_.set_change(segment, optimizer_.update_and_measure(segment, weights, gradient_.values()));
+      changes_[segment] = optimizer_.update_and_measure(segment, weights, gradient_.values());
     } else {
       optimizer_.update(segment, weights, gradient_.values());
     }
@@ -178,7 +175,7 @@ void Trainer::update(size_t segment) {
 }
 
 void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const Member& member) {
-  const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
+  const double tokens = static_cast<double>(config_.sequences_per_step() * config_.model.context);
   Workspace& work = work_[team];
   set_profile_place({.step = batch.step + 1, .micro_batch = index});
   model_.forward_backward(
@@ -222,7 +219,7 @@ void Trainer::begin_join() {
 
 void Trainer::begin_update() {
   update_ = optimizer_.begin(gradient_.squared_norm(), rate_, updates_done_ + 1);
-  const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
+  const double tokens = static_cast<double>(config_.sequences_per_step() * config_.model.context);
   loss_ = std::accumulate(losses_.begin(), losses_.end(), 0.0) / tokens;
   trouble_ = judge();
   if (!updates()) return finished_.add(1);
@@ -306,44 +303,18 @@ void Trainer::resume_after(uint64_t steps, const data::StreamPosition& position)
   resume(there);
 }
 
-StepTokens Trainer::read_step(const TrainerState& at) const {
-  const size_t T = config_.model.context, sequences = sequences_per_step(config_), at_once = plan_.cut.at_once;
-  const std::unique_ptr<data::BatchReader> reader = batches_.reader(at.position);
-  data::Batch batch;
-  batch.step = static_cast<uint32_t>(at.steps + at.left_out);
-  StepTokens tokens;
-  for (size_t first = 0; first < sequences; first += at_once) {
-    batch.first = static_cast<uint32_t>(first);
-    batch.sequences = static_cast<uint32_t>(std::min(at_once, sequences - first));
-    batch.inputs.resize(batch.sequences * T);
-    batch.targets.resize(batch.sequences * T);
-    reader->read(batch);
-    tokens.inputs.insert(tokens.inputs.end(), batch.inputs.begin(), batch.inputs.end());
-    tokens.targets.insert(tokens.targets.end(), batch.targets.begin(), batch.targets.end());
-  }
-  return tokens;
-}
-
-// One sequence per turn is bit-identical to many at once. The workers are idle meanwhile: the end of the last step made
-// their writes visible, and the queue will make the writes here visible to them.
-Findings Trainer::examine(const StepTokens& tokens, const TrainerState& at) {
-  const size_t T = config_.model.context, sequences = sequences_per_step(config_);
-  const auto scale = static_cast<float>(1 / static_cast<double>(sequences * T));
-  gradient_.measure(false);
-  FirstBad watch;
-  for (size_t s = 0; s < sequences && !watch.where(); ++s) {
-    model_.forward_backward({.tokens = tokens.inputs.data() + s * T,
-                             .targets = tokens.targets.data() + s * T,
-                             .sequences = 1,
-                             .T = T,
-                             .seed = config_.train.seed,
-                             .step = static_cast<uint32_t>(at.steps + at.left_out),
-                             .first_sequence = static_cast<uint32_t>(s),
-                             .turn = {.number = turns_done_++, .first = s == 0, .last = true}},
-                            scale, gradient_, work_[0], {}, &watch);
-  }
-  gradient_.join_all();
-  return {.weight = first_bad_tensor(model_.layout(), model_.weights().values()), .pass = watch.where()};
+StepContext Trainer::context() {
+  return {.config = config_,
+          .plan = plan_,
+          .model = model_,
+          .batches = batches_,
+          .before = before_,
+          .losses = losses_,
+          .measured = measures_,
+          .changes = measures_ && updates() ? std::span<const Change>(changes_) : std::span<const Change>(),
+          .gradient = gradient_,
+          .work = work_[0],
+          .turns = turns_done_};
 }
 
 }  // namespace quern::train

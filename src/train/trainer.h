@@ -14,16 +14,16 @@
 #include "data/batch_reader.h"
 #include "data/batch_source.h"
 #include "data/prefetcher.h"
-#include "diagnose/examine.h"
-#include "diagnose/health.h"
 #include "evaluate/evaluate.h"
 #include "nn/gpt.h"
 #include "optim/loss_trend.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "parallel/workers.h"
-#include "run/observer.h"
 #include "train/plan.h"
+#include "train/step_context.h"
+#include "train/step_report.h"
+#include "train/trainer_state.h"
 
 namespace quern::train {
 
@@ -41,26 +41,6 @@ struct WorkerTimes {
   double utilisation() const { return total > 0 ? 1 - (waits.tickets + waits.team + waits.queue) / total : 0; }
 };
 
-// Everything besides weights and moments that the next step depends on.
-struct TrainerState {
-  uint64_t steps = 0;                  // completed
-  uint64_t left_out = 0;               // steps whose data was skipped: the next step reads that of steps + left_out
-  data::StreamPosition position = {};  // start of the next step, for sources that need it
-  uint64_t updates = 0;                // completed steps whose update was not skipped
-  LossTrend losses = {};
-};
-
-// The token ids of a step: (sequences, T) each.
-struct StepTokens {
-  std::vector<int32_t> inputs, targets;
-};
-
-// The first values of a step that are not finite.
-struct Findings {
-  std::optional<BadPlace> weight;  // before the step
-  std::optional<BadPlace> pass;    // forward, then backward, sequence by sequence
-};
-
 // A step needs no lock or barrier. The calling thread feeds micro-batches, prefetched by a background thread, into the
 // workers' queue. A worker takes a micro-batch through forward and backward on its own and adds weight gradients in its
 // turn. The worker that finishes the step's last micro-batch enqueues the update tasks; the one that finishes the last
@@ -76,34 +56,19 @@ class Trainer {
   // inconsistent and the trainer can only be destroyed, so resume from a checkpoint.
   StepReport step();
 
-  // Gradient statistics of the last step, every diagnostics.health_interval steps; null otherwise. Valid until the next
-  // step.
-  const HealthReport* health() const { return health_report_; }
-
   // Changes diagnostics.health_interval; 0 for never. Call between steps.
   void measure_every(uint64_t steps) { config_.diagnostics.health_interval = steps; }
 
-  // The state before the last step. If that was an incident (StepReport::trouble), weights and moments are unchanged
-  // too, and resume(before_step()) undoes the step.
-  const TrainerState& before_step() const { return before_; }
   TrainerState state() const;
-  // The losses of the last step's sequences, summed over their tokens.
-  std::span<const double> sequence_losses() const { return losses_; }
-
-  // The tokens of the step that starts in this state.
-  StepTokens read_step(const TrainerState& at) const;
-  // Repeats a step's passes with the current weights, sequence by sequence, until a value is not finite. Runs on the
-  // calling thread in the workspace of steps and overwrites the gradient. The result does not depend on the number of
-  // threads.
-  Findings examine(const StepTokens& tokens, const TrainerState& at);
-  size_t sequences_at_once() const { return plan_.cut.at_once; }  // per micro-batch
+  // For diagnosis, between steps. If the last step was an incident (StepReport::trouble), weights and moments are those
+  // before it, and resume(context().before) undoes the step.
+  StepContext context();
 
   // The mean loss over the windows, using the threads and memory of steps. Throws like step().
   double evaluate(const data::ValidationBatches& windows);
 
   uint64_t steps_done() const { return steps_done_; }
   Optimizer& optimizer() { return optimizer_; }
-  const Gradient& gradient() const { return gradient_; }  // of the last step
   size_t threads() const { return workers_->threads(); }
   size_t teams() const { return workers_->teams(); }
   WorkerTimes times() const { return times_; }
@@ -152,10 +117,9 @@ class Trainer {
   Trouble trouble_ = Trouble::kNone;
   uint32_t turns_done_ = 0;
   UpdateReport update_;
-  Health health_;
-  bool measures_ = false;  // whether this step collects statistics; set before its first task is submitted
-  const HealthReport* health_report_ = nullptr;
-  BufferPool pool_;                      // for evaluations
+  std::vector<Change> changes_;  // per segment
+  bool measures_ = false;        // whether this step collects statistics; set before its first task is submitted
+  BufferPool pool_;              // for evaluations
   std::optional<LossTasks> evaluation_;  // during an evaluation
   double rate_ = 0;
   WorkerTimes times_;

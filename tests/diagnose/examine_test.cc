@@ -60,7 +60,7 @@ TEST(Examine, NamesTheFirstTensorThatGoesBad) {
       }
       engine.model.weights().repack();
       const TrainerState now = engine.trainer.state();
-      const Findings found = engine.trainer.examine(engine.trainer.read_step(now), now);
+      const Findings found = examine(engine.trainer.context(), read_step(engine.trainer.context(), now), now);
       ASSERT_TRUE(found.weight.has_value() && found.pass.has_value());
       EXPECT_EQ(found.weight->tensor, weight);
       EXPECT_EQ(found.pass->tensor, first);
@@ -90,12 +90,12 @@ TEST(Examine, NamesTheOneSequenceThatGoesBad) {
   }
   engine.model.weights().repack();
   const TrainerState now = engine.trainer.state();
-  StepTokens step = engine.trainer.read_step(now);
+  StepTokens step = read_step(engine.trainer.context(), now);
   std::replace(step.inputs.begin(), step.inputs.end(), kBadToken, 0);
   std::replace(step.targets.begin(), step.targets.end(), kBadToken, 0);
-  EXPECT_FALSE(engine.trainer.examine(step, now).pass.has_value());
+  EXPECT_FALSE(examine(engine.trainer.context(), step, now).pass.has_value());
   step.inputs[kBadSequence * 32 + 7] = kBadToken;
-  const Findings found = engine.trainer.examine(step, now);
+  const Findings found = examine(engine.trainer.context(), step, now);
   ASSERT_TRUE(found.pass.has_value());
   EXPECT_EQ(found.pass->tensor, "h.0.ln_1");
   EXPECT_EQ(found.pass->sequence, kBadSequence);
@@ -111,8 +111,8 @@ TEST(Examine, NamesAGradientWhenForwardIsFine) {
   const data::TrainingBatches batches = test::batches_of(config, tokens);
   Engine engine(config, batches, kVocabulary);
   const TrainerState now = engine.trainer.state();
-  const StepTokens step = engine.trainer.read_step(now);
-  EXPECT_FALSE(engine.trainer.examine(step, now).pass.has_value());
+  const StepTokens step = read_step(engine.trainer.context(), now);
+  EXPECT_FALSE(examine(engine.trainer.context(), step, now).pass.has_value());
   for (const TensorInfo& tensor : engine.model.layout().tensors()) {
     const std::span<float> values = engine.model.weights().values().subspan(tensor.offset, tensor.size);
     if (tensor.name == "h.1.ln_2.weight") std::ranges::fill(values, 1e30f);
@@ -120,7 +120,7 @@ TEST(Examine, NamesAGradientWhenForwardIsFine) {
     if (tensor.name == "h.1.mlp.c_proj.weight") std::ranges::fill(values, 1e38f);
   }
   engine.model.weights().repack();
-  const Findings found = engine.trainer.examine(step, now);
+  const Findings found = examine(engine.trainer.context(), step, now);
   EXPECT_FALSE(found.weight.has_value());
   ASSERT_TRUE(found.pass.has_value());
   EXPECT_EQ(found.pass->tensor, "gradient of h.1.mlp.c_fc.weight");
@@ -137,7 +137,7 @@ TEST(Examine, LeavesNoTraceInTheSteps) {
   plain.steps(4);
   for (int i = 0; i < 4; ++i) {
     const TrainerState now = watched.trainer.state();
-    EXPECT_FALSE(watched.trainer.examine(watched.trainer.read_step(now), now).pass.has_value());
+    EXPECT_FALSE(examine(watched.trainer.context(), read_step(watched.trainer.context(), now), now).pass.has_value());
     watched.steps(1);
   }
   EXPECT_TRUE(plain.result() == watched.result());

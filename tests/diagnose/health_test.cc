@@ -74,9 +74,9 @@ TEST(Health, IsTheSameForAnyNumberOfThreads) {
     Engine engine(config, batches, kVocabulary);
     for (size_t i = 0; i < 3; ++i) {
       engine.steps(1);
-      ASSERT_NE(engine.trainer.health(), nullptr);
-      EXPECT_EQ(engine.trainer.health()->norm, engine.norms.back());
-      std::vector<TensorHealth> tensors = kept(*engine.trainer.health());
+      ASSERT_NE(engine.health(), nullptr);
+      EXPECT_EQ(engine.health()->norm, engine.norms.back());
+      std::vector<TensorHealth> tensors = kept(*engine.health());
       if (threads == 1) {
         for (TensorHealth& tensor : tensors) {  // names live as long as the model
           static std::vector<std::string> names;
@@ -98,13 +98,14 @@ TEST(Health, IsWhatPlainLoopsFind) {
   const data::TrainingBatches batches = test::batches_of(config, tokens);
   Engine engine(config, batches, kVocabulary);
   engine.steps(1);
-  EXPECT_EQ(engine.trainer.health(), nullptr);  // every second step
+  EXPECT_EQ(engine.health(), nullptr);  // every second step
   const std::vector<float> before = test::copy_of(engine.model.weights().values());
   engine.steps(1);
-  const HealthReport* report = engine.trainer.health();
+  const HealthReport* report = engine.health();
   ASSERT_NE(report, nullptr);
   EXPECT_EQ(report->step, 2u);
-  const std::span<const float> after = engine.model.weights().values(), gradient = engine.trainer.gradient().values();
+  const std::span<const float> after = engine.model.weights().values(),
+                               gradient = engine.trainer.context().gradient.values();
   const auto& infos = engine.model.layout().tensors();
   ASSERT_EQ(report->tensors.size(), infos.size());
   for (size_t t = 0; t < infos.size(); ++t) {
@@ -146,7 +147,7 @@ TEST(Health, ADeadLayerIsNamed) {
   engine.model.weights().repack();
   engine.steps(1);
   HealthWarnings warnings;
-  const std::vector<std::string> found = warnings.of(*engine.trainer.health());
+  const std::vector<std::string> found = warnings.of(*engine.health());
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].substr(0, found[0].find(';')),
             "step 1: h.1.ln_2.weight, h.1.ln_2.bias, h.1.mlp.c_fc.weight and 2 more: the gradient is all zero "

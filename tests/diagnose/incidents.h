@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "checkpoint/folder.h"
+#include "checkpoint/tensor_refs.h"
 #include "diagnose/incident.h"
 #include "run/run.h"
 #include "support/message.h"
@@ -114,8 +115,8 @@ class IncidentTest : public ::testing::Test {
     const auto vocabulary = static_cast<uint32_t>(found.model().find("wte.weight")->shape[0]);
     Gpt model(model_config(config, vocabulary), false);
     std::vector<float> m(model.layout().size()), v(model.layout().size());
-    const auto weights = tensor_refs(model.layout(), model.weights().values());
-    const auto m_refs = tensor_refs(model.layout(), m), v_refs = tensor_refs(model.layout(), v);
+    const auto weights = checkpoint::tensor_refs(model.layout(), model.weights().values());
+    const auto m_refs = checkpoint::tensor_refs(model.layout(), m), v_refs = checkpoint::tensor_refs(model.layout(), v);
     found.load({weights, m_refs, v_refs});
     for (const checkpoint::TensorRef& ref : weights) {
       if (!ref.name.starts_with(prefix)) continue;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checkpoint/folder.h"
+#include "config/run_folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "data/batch_source.h"

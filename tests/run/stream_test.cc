@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/folder.h"
+#include "config/run_folder.h"
 #include "core/error.h"
 #include "data/stories.h"
 #include "data/stream_batches.h"

@@ -92,7 +92,7 @@ TEST(Precision, GradientsHaveTheRangeOfFp32) {
     Engine engine(config, batches, kVocabulary);
     engine.steps(1);
     const float min = std::ldexp(1.0f, -25);  // half of the least number that fp16 has
-    const std::span<const float> gradient = engine.trainer.gradient().values();
+    const std::span<const float> gradient = engine.trainer.context().gradient.values();
     const auto small = std::ranges::count_if(gradient, [&](float g) { return g != 0 && std::abs(g) < min; });
     EXPECT_GT(small, 100) << precision_name(precision);
   }
@@ -155,7 +155,7 @@ TEST(Precision, ASkippedStepDoesNotCountForTheBiasCorrection) {
   const std::vector<float> after = engine.result().weights;
   size_t moved = 0;
   for (size_t i = 0; i < after.size(); ++i) {
-    if (std::abs(engine.trainer.gradient().values()[i]) < 1e-5f) continue;  // far above epsilon
+    if (std::abs(engine.trainer.context().gradient.values()[i]) < 1e-5f) continue;  // far above epsilon
     ASSERT_NEAR(std::abs(after[i] - before.weights[i]), report.rate, 0.01 * report.rate) << i;
     ++moved;
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/batch_source.h"
+#include "diagnose/health.h"
 #include "nn/gpt.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -115,7 +116,8 @@ struct Engine {
   Engine(const RunConfig& config, const data::BatchSource& batches, uint32_t vocabulary, TrainerOptions options = {})
       : plan(make_plan(config, vocabulary)),
         model(model_config(config, vocabulary), plan.packed),
-        trainer(config, plan, model, batches, std::move(options)) {
+        trainer(config, plan, model, batches, std::move(options)),
+        statistics(model.layout()) {
     model.initialise(config.train.seed);
   }
 
@@ -131,9 +133,13 @@ struct Engine {
             losses, norms};
   }
 
+  // Of the last step; null if it was not measured.
+  const HealthReport* health() { return statistics.report(trainer.context()); }
+
   Plan plan;
   Gpt model;
   Trainer trainer;
+  Health statistics;
   std::vector<double> losses, norms;
 };
 

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "checkpoint/folder.h"
+#include "config/run_folder.h"
 #include "run/run.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"

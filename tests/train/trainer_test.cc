@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "checkpoint/folder.h"
+#include "checkpoint/tensor_refs.h"
 #include "dataset/dataset.h"
 #include "evaluate/evaluate.h"
 #include "run/run.h"
@@ -197,7 +198,7 @@ TEST_F(RunThreads, TheHashOfTinyOnStoriesIsThatOfASequentialLoop) {
   Trained sequential =
       test::train_sequentially(config, batches, dataset.vocabulary, static_cast<uint32_t>(config.train.steps));
   const ParameterLayout layout(model_config(config, dataset.vocabulary));
-  const std::string expected = checkpoint::weights_hash(tensor_refs(layout, sequential.weights));
+  const std::string expected = checkpoint::weights_hash(checkpoint::tensor_refs(layout, sequential.weights));
   for (const uint64_t threads : kThreads) {
     config.train.threads = threads;
     EXPECT_EQ(hash_of_run(config), expected) << threads << " threads";
