@@ -25,6 +25,7 @@ struct TrainRun {
   data::TrainingBatches batches;
   train::Plan plan;
   Gpt model;
+  RunState state;
   std::unique_ptr<train::Trainer> trainer;
 };
 

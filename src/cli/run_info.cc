@@ -28,7 +28,7 @@ Json or_null(const std::optional<double>& value) { return value ? Json(*value) :
 std::string or_none(const std::optional<double>& value) { return value ? report::loss_text(*value) : "none"; }
 
 Json describe(const std::string& folder, const train::RunConfig& config, const checkpoint::Checkpoint& newest) {
-  const checkpoint::State& state = newest.state();
+  const RunState& state = newest.state();
   const auto& model = config.model;
   return {{"run", folder},
           {"step", state.step},
@@ -50,7 +50,7 @@ Json describe(const std::string& folder, const train::RunConfig& config, const c
 }
 
 void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& newest) {
-  const checkpoint::State& state = newest.state();
+  const RunState& state = newest.state();
   const auto& model = config.model;
   fmt::print("step         {} of {}, {} tokens seen\n", state.step, config.train.steps, state.tokens);
   fmt::print("model        {} parameters: {} layers, {} heads, width {}, context {}\n", count_values(newest.model()),

@@ -53,7 +53,7 @@ const HealthReport* Health::report(const StepContext& step) {
     tensors_[i].zeros = static_cast<double>(sum.zeros) / size;
     tensors_[i].update_ratio = change.weights > 0 ? std::sqrt(change.update / change.weights) : 0;
   }
-  report_.step = step.before.steps + 1;
+  report_.step = step.before.step + 1;
   report_.norm = std::sqrt(gradient.squared_norm());
   return &report_;
 }

@@ -7,10 +7,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json_fields.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "kernels/cross_entropy.h"
@@ -20,7 +19,8 @@ namespace quern::train {
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kIncidentFile = "incident.json";
 constexpr const char* kBatchFile = "batch.safetensors";
@@ -28,74 +28,47 @@ constexpr const char* kRunFile = "run.toml";
 constexpr uint64_t kVersion = 1;
 constexpr std::array<std::string_view, 4> kTroubles = {"none", "loss", "gradient", "spike"};
 
-Json place_json(const std::optional<BadPlace>& where) {
+OrderedJson place_json(const std::optional<BadPlace>& where) {
   if (!where) return nullptr;
   return {{"tensor", where->tensor}, {"kind", kind_of(*where)}, {"sequence", where->sequence}};
 }
 
 std::string to_json(const Incident& incident) {
-  const TrainerState& before = incident.before;
-  const Json json = {{"version", kVersion},
-                     {"step", incident.step},
-                     {"trouble", trouble_name(incident.trouble)},
-                     {"loss", number_text(incident.loss)},
-                     {"spike_z", number_text(incident.spike_z)},
-                     {"gradient_norm", number_text(incident.gradient_norm)},
-                     {"gradient_hash", incident.gradient_hash},
-                     {"left_out", before.left_out},
-                     {"weight", place_json(incident.findings.weight)},
-                     {"first_bad", place_json(incident.findings.pass)},
-                     {"worst_sequence", incident.worst_sequence},
-                     {"worst_loss", number_text(incident.worst_loss)},
-                     {"target", incident.target}};
+  const OrderedJson json = {{"version", kVersion},
+                            {"step", incident.step},
+                            {"trouble", trouble_name(incident.trouble)},
+                            {"loss", number_text(incident.loss)},
+                            {"spike_z", number_text(incident.spike_z)},
+                            {"gradient_norm", number_text(incident.gradient_norm)},
+                            {"gradient_hash", incident.gradient_hash},
+                            {"left_out", incident.before.skipped_steps},
+                            {"weight", place_json(incident.findings.weight)},
+                            {"first_bad", place_json(incident.findings.pass)},
+                            {"worst_sequence", incident.worst_sequence},
+                            {"worst_loss", number_text(incident.worst_loss)},
+                            {"target", incident.target}};
   return json_text(json, 2) + "\n";
 }
 
-// Checked access to the fields of incident.json.
-class Fields {
- public:
-  Fields(const Json& object, std::string file) : object_(object), file_(std::move(file)) {
-    if (!object.is_object()) throw Error("[incident] {}: expected a JSON object, found something else", file_);
-  }
+double number(const JsonFields& fields, const char* key) {
+  const std::string digits = fields.text(key);
+  double value = 0;
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (code != std::errc() || end != digits.data() + digits.size()) fields.fail(key, "a number as text");
+  return value;
+}
 
-  const Json& at(const char* key) const {
-    if (!object_.contains(key)) throw Error("[incident] {}: {}: expected this field, found none", file_, key);
-    return object_[key];
-  }
-  uint64_t whole(const char* key, uint64_t max = UINT64_MAX) const {
-    if (!at(key).is_number_unsigned()) fail(key, "a whole number from 0");
-    if (at(key).get<uint64_t>() > max) fail(key, fmt::format("at most {}", max));
-    return at(key).get<uint64_t>();
-  }
-  std::string text(const char* key) const {
-    if (!at(key).is_string()) fail(key, "text");
-    return printable(at(key).get<std::string>());
-  }
-  double number(const char* key) const {
-    const std::string digits = text(key);
-    double value = 0;
-    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (code != std::errc() || end != digits.data() + digits.size()) fail(key, "a number as text");
-    return value;
-  }
-  std::optional<BadPlace> where(const char* key) const {
-    if (at(key).is_null()) return std::nullopt;
-    const Fields fields(at(key), file_);
-    return BadPlace{
-        .tensor = fields.text("tensor"), .nan = fields.text("kind") == "NaN", .sequence = fields.whole("sequence")};
-  }
-  [[noreturn]] void fail(const char* key, std::string_view expected) const {
-    throw Error("[incident] {}: {}: expected {}, found {}", file_, key, expected, in_quotes(json_text(at(key)), 40));
-  }
-
- private:
-  const Json& object_;
-  std::string file_;
-};
+std::optional<BadPlace> place(const JsonFields& fields, const char* key) {
+  if (fields.at(key).is_null()) return std::nullopt;
+  const JsonFields where = fields.object(key);
+  return BadPlace{.tensor = printable(where.text("tensor")),
+                  .nan = where.text("kind") == "NaN",
+                  .sequence = where.whole("sequence", UINT64_MAX)};
+}
 
 // Checks sequence indices against the number of sequences per step in the run's config.
 void check_sequences(const Incident& incident, const RunConfig& config, const fs::path& path) {
-  const uint64_t sequences = config.train.batch * config.train.accumulation;
+  const uint64_t sequences = config.sequences_per_step();
   const auto check = [&](std::string_view field, uint64_t found) {
     if (found < sequences) return;
     throw Error("[incident] {}: {}: expected a sequence below {}, found {}", path.native(), field, sequences, found);
@@ -105,27 +78,28 @@ void check_sequences(const Incident& incident, const RunConfig& config, const fs
   if (incident.findings.pass) check("first_bad.sequence", incident.findings.pass->sequence);
 }
 
-Incident parse_incident(const std::string& text, const fs::path& path, const checkpoint::State& state) {
-  const Json json = parse_ordered_json(text);
-  const Fields fields(json, path.native());
-  if (fields.whole("version") != kVersion) fields.fail("version", std::to_string(kVersion));
-  Incident incident{.step = fields.whole("step"),
-                    .loss = fields.number("loss"),
-                    .gradient_norm = fields.number("gradient_norm"),
-                    .spike_z = fields.number("spike_z"),
-                    .gradient_hash = fields.text("gradient_hash"),
-                    .findings = {.weight = fields.where("weight"), .pass = fields.where("first_bad")},
-                    .worst_sequence = fields.whole("worst_sequence"),
-                    .worst_loss = fields.number("worst_loss"),
-                    .target = fields.text("target")};
+// `state` is that of the incident's state.json.
+Incident parse_incident(const std::string& text, const fs::path& path, const RunState& state) {
+  const Json json = parse_json(text);
+  if (!json.is_object()) throw Error("[incident] {}: expected a JSON object, found something else", path.native());
+  const JsonFields fields(json, fmt::format("[incident] {}", path.native()));
+  if (fields.whole("version", UINT64_MAX) != kVersion) fields.fail("version", std::to_string(kVersion));
+  Incident incident{.step = fields.whole("step", UINT64_MAX),
+                    .loss = number(fields, "loss"),
+                    .gradient_norm = number(fields, "gradient_norm"),
+                    .spike_z = number(fields, "spike_z"),
+                    .gradient_hash = printable(fields.text("gradient_hash")),
+                    .before = state,
+                    .findings = {.weight = place(fields, "weight"), .pass = place(fields, "first_bad")},
+                    .worst_sequence = fields.whole("worst_sequence", UINT64_MAX),
+                    .worst_loss = number(fields, "worst_loss"),
+                    .target = printable(fields.text("target"))};
   if (incident.step == 0 || incident.step != state.step) fields.fail("step", std::to_string(state.step));
   const auto* trouble = std::find(kTroubles.begin() + 1, kTroubles.end(), fields.text("trouble"));
   if (trouble == kTroubles.end()) fields.fail("trouble", "loss, gradient or spike");
   incident.trouble = static_cast<Trouble>(trouble - kTroubles.begin());
-  incident.gradient_scale = state.loss_scale;
-  incident.before = {.steps = incident.step - 1,
-                     .left_out = fields.whole("left_out", checkpoint::kMaxSteps),
-                     .updates = state.updates};
+  incident.before.step = incident.step - 1;
+  incident.before.skipped_steps = fields.whole("left_out", checkpoint::kMaxSteps);
   return incident;
 }
 
@@ -136,7 +110,7 @@ safetensors::Tensor tokens_tensor(std::string name, const std::vector<int32_t>& 
 
 std::vector<int32_t> read_tokens(const fs::path& path, const safetensors::File& file, std::string_view name,
                                  const RunConfig& config, uint32_t vocabulary) {
-  const std::vector<size_t> shape = {config.train.batch * config.train.accumulation, config.model.context};
+  const std::vector<size_t> shape = {config.sequences_per_step(), config.model.context};
   const safetensors::Tensor* tensor = file.find(name);
   if (tensor == nullptr || tensor->dtype != safetensors::Dtype::kI32 || tensor->shape != shape) {
     throw Error("[incident] {}: expected tensor {} of type I32 and shape ({}, {}), found {}", path.native(), name,
@@ -212,12 +186,8 @@ std::string describe(const Incident& incident, uint64_t sequences, uint64_t at_o
 }
 
 fs::path save_incident(const fs::path& folder, const Incident& incident, const StepRecord& record) {
-  checkpoint::State state = record.state;
+  RunState state = incident.before;
   state.step = incident.step;
-  state.updates = incident.before.updates;
-  state.loss_scale = incident.gradient_scale;
-  const data::StreamPosition& where = incident.before.position;
-  if (state.stream) state.stream = checkpoint::StreamPosition{.piece = where.piece, .token = where.token};
   const size_t context = record.config.model.context;
   const std::vector<checkpoint::ExtraFile> extras = {{kIncidentFile, to_json(incident)},
                                                      {kRunFile, to_toml(record.config)},

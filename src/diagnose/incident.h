@@ -23,7 +23,6 @@
 #include "nn/model_config.h"
 #include "nn/parameters.h"
 #include "train/step_report.h"
-#include "train/trainer_state.h"
 
 namespace quern::train {
 
@@ -32,8 +31,7 @@ struct Incident {
   Trouble trouble = Trouble::kNone;
   double loss = 0, gradient_norm = 0, spike_z = 0;
   std::string gradient_hash = {};  // gradient_hash() of the step
-  double gradient_scale = 1;       // factor applied to the gradient before hashing: fp16 in files of older versions
-  TrainerState before = {};        // state before the step
+  RunState before = {};            // state before the step; the gradient was multiplied by its loss_scale for the hash
   Findings findings = {};          // the first values that are not finite
   uint64_t worst_sequence = 0;     // the one with the highest loss, or the first that is not finite; counted from 0
   double worst_loss = 0;           // its mean over tokens
@@ -57,7 +55,6 @@ struct StepRecord {
   const ModelConfig& model;
   checkpoint::Tensors tensors;  // weights and moments before the step
   const StepTokens& tokens;
-  checkpoint::State state;  // of the run; its step is overwritten
 };
 
 // Writes `folder`/step-NNNNNNNN and returns its path. Leaves no new files behind on Error.

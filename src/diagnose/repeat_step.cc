@@ -5,11 +5,11 @@
 
 namespace quern::train {
 
-StepTokens read_step(const StepContext& step, const TrainerState& at) {
+StepTokens read_step(const StepContext& step, const RunState& at) {
   const size_t T = step.config.model.context, sequences = step.config.sequences_per_step();
-  const std::unique_ptr<data::BatchReader> reader = step.batches.reader(at.position);
+  const std::unique_ptr<data::BatchReader> reader = step.batches.reader(at.stream.value_or(data::StreamPosition{}));
   data::Batch batch;
-  batch.step = static_cast<uint32_t>(at.steps + at.left_out);
+  batch.step = at.next_data_step();
   StepTokens tokens;
   for (size_t first = 0; first < sequences; first += step.plan.cut.at_once) {
     batch.first = static_cast<uint32_t>(first);
@@ -25,7 +25,7 @@ StepTokens read_step(const StepContext& step, const TrainerState& at) {
 
 // One sequence per turn is bit-identical to many at once. The workers are idle meanwhile: the end of the last step made
 // their writes visible, and the queue will make the writes here visible to them.
-Findings examine(const StepContext& step, const StepTokens& tokens, const TrainerState& at) {
+Findings examine(const StepContext& step, const StepTokens& tokens, const RunState& at) {
   const size_t T = step.config.model.context, sequences = step.config.sequences_per_step();
   const auto scale = static_cast<float>(1 / static_cast<double>(sequences * T));
   step.gradient.measure(false);
@@ -36,7 +36,7 @@ Findings examine(const StepContext& step, const StepTokens& tokens, const Traine
                                  .sequences = 1,
                                  .T = T,
                                  .seed = step.config.train.seed,
-                                 .step = static_cast<uint32_t>(at.steps + at.left_out),
+                                 .step = at.next_data_step(),
                                  .first_sequence = static_cast<uint32_t>(s),
                                  .turn = {.number = step.turns++, .first = s == 0, .last = true}},
                                 scale, step.gradient, step.work, {}, &watch);

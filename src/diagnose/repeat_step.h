@@ -16,7 +16,7 @@ struct StepTokens {
 };
 
 // The tokens of the step that starts in the state `at`.
-StepTokens read_step(const StepContext& step, const TrainerState& at);
+StepTokens read_step(const StepContext& step, const RunState& at);
 
 // The first values of a step that are not finite.
 struct Findings {
@@ -27,6 +27,6 @@ struct Findings {
 // Repeats the passes of the step that starts in the state `at` with the current weights, sequence by sequence, until a
 // value is not finite. Runs on the calling thread in the scratch memory of `step` and overwrites its gradient. The
 // result does not depend on the number of threads.
-Findings examine(const StepContext& step, const StepTokens& tokens, const TrainerState& at);
+Findings examine(const StepContext& step, const StepTokens& tokens, const RunState& at);
 
 }  // namespace quern::train

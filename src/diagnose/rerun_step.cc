@@ -56,19 +56,20 @@ RerunStep rerun_step(const RecordedIncident& recorded, size_t threads) {
   const Plan plan = make_plan(config, recorded.vocabulary);
   Gpt model(model_config(config, recorded.vocabulary), plan.packed);
   const RecordedBatches batches(recorded.tokens, config.model.context);
-  Trainer trainer(config, plan, model, batches);
+  RunState state = recorded.incident.before;
+  Trainer trainer(config, plan, model, batches, state);
   recorded.checkpoint.load({checkpoint::tensor_refs(model.layout(), model.weights().values()),
                             checkpoint::tensor_refs(model.layout(), trainer.optimizer().m()),
                             checkpoint::tensor_refs(model.layout(), trainer.optimizer().v())});
   const Incident& was = recorded.incident;
-  trainer.resume(was.before);
+  trainer.resume();
   RerunStep result{.found = was, .at_once = plan.cut.at_once};
   Incident& now = result.found;
   now.findings = examine(trainer.context(), recorded.tokens, was.before);  // first: a step may update the weights
   const StepReport report = trainer.step();
   now.loss = report.loss;
   now.gradient_norm = report.gradient_norm;
-  now.gradient_hash = gradient_hash(model.layout(), trainer.context().gradient.values(), was.gradient_scale);
+  now.gradient_hash = gradient_hash(model.layout(), trainer.context().gradient.values(), was.before.loss_scale);
   now.target = kernels::current_target().name;
   result.losses = sorted_losses(trainer.context().losses, config.model.context);
   result.same = number_text(now.loss) == number_text(was.loss) &&

@@ -9,7 +9,7 @@ namespace {
 EvaluationText open_held_out(const TrainedModel& trained) {
   EvaluationText text;
   text.dataset = open_dataset(trained.config, trained.folder / kTokenizerFile);
-  check_same_data(trained.config, text.dataset, {trained.state.data_tokens, trained.state.data_hash});
+  check_same_data(trained.config, text.dataset, trained.state.data);
   text.range = text.dataset.split.validation;
   if (text.range.size() == 0) {
     throw Error("eval: {} was trained without held-out text; name a text to evaluate on", trained.folder.string());

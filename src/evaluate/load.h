@@ -22,7 +22,7 @@ struct TrainedModel {
   RunConfig config;
   std::unique_ptr<Gpt> model;                  // weights packed for inference
   std::unique_ptr<data::Tokenizer> tokenizer;  // null for a run on token shards
-  checkpoint::State state;
+  RunState state;
 
   // The tokenizer; Error if there is none.
   const data::Tokenizer& needed_tokenizer() const;

@@ -76,7 +76,8 @@ class Session {
         plan_(make_plan(config, dataset_.vocabulary, resident_bytes())),
         batches_(training_batches(config, dataset_)),
         model_(model_config(config, dataset_.vocabulary), plan_.packed),
-        trainer_(config, plan_, model_, *batches_),
+        state_(initial_state()),
+        trainer_(config, plan_, model_, *batches_, state_),
         health_(model_.layout()),
         weights_(checkpoint::tensor_refs(model_.layout(), model_.weights().values())),
         m_(checkpoint::tensor_refs(model_.layout(), trainer_.optimizer().m())),
@@ -104,14 +105,14 @@ class Session {
     if (!found) return false;
     found->load({weights_, m_, v_});
     check_same_run(found->state());
-    state_ = found->state();
+    restore(found->state());
     saved_step_ = state_.step;
-    trainer_.resume(trainer_state(state_));
+    trainer_.resume();
     return true;
   }
 
   RunResult train(Observer& observer, const std::atomic<bool>& stop) {
-    observer.on_start({.first_step = trainer_.steps_done() + 1,
+    observer.on_start({.first_step = state_.step + 1,
                        .steps = config_.train.steps,
                        .incidents = state_.incidents,
                        .parameters = model_.layout().count(),
@@ -124,7 +125,7 @@ class Session {
                        .plan = &plan_,
                        .set_profile = [this](Profile* profile) { trainer_.set_profile(profile); }});
     double loss = 0;
-    while (trainer_.steps_done() < config_.train.steps && !stop.load(std::memory_order_relaxed)) {
+    while (state_.step < config_.train.steps && !stop.load(std::memory_order_relaxed)) {
       StepReport report = trainer_.step();
       loss = report.loss;
       if (due(config_.log.interval)) report.memory = trainer_.memory();
@@ -136,26 +137,30 @@ class Session {
       finish_step(report, observer, failure);
     }
     end(observer);
-    return {.step = trainer_.steps_done(),
-            .finished = trainer_.steps_done() >= config_.train.steps,
+    return {.step = state_.step,
+            .finished = state_.step >= config_.train.steps,
             .loss = loss,
             .validation_loss = state_.validation_loss};
   }
 
  private:
-  static TrainerState trainer_state(const checkpoint::State& state) {
-    const checkpoint::StreamPosition where = state.stream.value_or(checkpoint::StreamPosition{});
-    return {.steps = state.step,
-            .left_out = state.left_out,
-            .position = {.piece = where.piece, .token = where.token},
-            .updates = state.updates,
-            .losses = state.losses};
+  // The state before the first step.
+  RunState initial_state() const {
+    return {.stream = dataset_.text ? std::optional(data::StreamPosition{}) : std::nullopt,
+            .seed = config_.train.seed,
+            .precision = std::string(precision_name(config_.train.precision)),
+            .data = dataset_.fingerprint};
+  }
+
+  void restore(const RunState& saved) {
+    state_ = saved;
+    state_.loss_scale = 1;  // older versions scaled fp16 gradients
   }
 
   // If an observer fails, for example because metrics.jsonl cannot be written, the run is saved before it ends. If
   // validation fails, for example on damaged data, it is not saved: every checkpoint contains its validation loss.
   void finish_step(const StepReport& report, Observer& observer, std::exception_ptr failure) {
-    const uint64_t step = trainer_.steps_done();
+    const uint64_t step = state_.step;
     if (!failure) {
       failure = failure_of([&] {
         observer.on_step(report);
@@ -176,26 +181,29 @@ class Session {
   // Saving may fail as well, for example on a full disk; the first failure is the one to report.
   [[noreturn]] void end_after(const std::exception_ptr& failure) {
     Observer quiet;
-    if (saved_step_ != trainer_.steps_done()) static_cast<void>(failure_of([&] { save(quiet); }));
+    if (saved_step_ != state_.step) static_cast<void>(failure_of([&] { save(quiet); }));
     std::rethrow_exception(failure);
   }
 
   void end(Observer& observer) {
-    if (saved_step_ != trainer_.steps_done()) save(observer);
+    if (saved_step_ != state_.step) save(observer);
     observer.on_end({.planned_bytes = plan_.memory.total(), .peak_bytes = peak_resident_bytes()});
   }
 
   // Saves the failed step and applies the policy. Returns whether the step counts; throws Error to end the run.
   bool handle_incident(const StepReport& step, Observer& observer) {
-    const TrainerState before = trainer_.context().before, after = trainer_.state();
+    const RunState before = trainer_.context().before;
     const bool too_many = state_.incidents >= config_.diagnostics.incident_limit;
     IncidentReport report{
         .step = step.step, .trouble = step.trouble, .action = too_many ? Policy::kStop : config_.diagnostics.policy};
     record_incident(step, report, observer);
     if (report.action != Policy::kStop) ++state_.incidents;
-    if (report.action == Policy::kRollback) go_back(after, observer);
-    if (report.action == Policy::kStop) trainer_.resume(before);
-    report.goes_on_after = trainer_.steps_done();
+    if (report.action == Policy::kRollback) go_back(observer);
+    if (report.action == Policy::kStop) {
+      state_ = before;
+      trainer_.resume();
+    }
+    report.goes_on_after = state_.step;
     report.number = state_.incidents + (report.action == Policy::kStop ? 1 : 0);
     observer.on_incident(report);
     if (report.action != Policy::kStop) return report.action == Policy::kSkip;
@@ -225,12 +233,9 @@ class Session {
     if (step.trouble != Trouble::kSpike) incident.findings = examine(context, tokens, incident.before);
     report.text = describe(incident, sequences, plan_.cut.at_once);
     try {
-      report.folder = save_incident(folder_ / kIncidentFolder, incident,
-                                    {.config = config_,
-                                     .model = model_.config(),
-                                     .tensors = {weights_, m_, v_},
-                                     .tokens = tokens,
-                                     .state = current_state()});
+      report.folder =
+          save_incident(folder_ / kIncidentFolder, incident,
+                        {.config = config_, .model = model_.config(), .tensors = {weights_, m_, v_}, .tokens = tokens});
     } catch (const Error& error) {
       observer.on_warning(fmt::format("the incident of step {} could not be saved: {}", step.step, error.what()));
     }
@@ -257,8 +262,8 @@ class Session {
 
   // Rolls back to the last checkpoint, or to the beginning. Since runs are deterministic, the same data would cause the
   // same incident, so training continues with the data after it.
-  void go_back(const TrainerState& after, Observer& observer) {
-    const uint64_t incidents = state_.incidents;
+  void go_back(Observer& observer) {
+    const RunState after = state_;
     const auto found = last_regular(observer);
     if (found) {
       found->load({weights_, m_, v_});
@@ -268,13 +273,13 @@ class Session {
         std::fill(moments.begin(), moments.end(), 0.0f);
       }
     }
-    state_ = found ? found->state() : checkpoint::State{};
-    state_.incidents = incidents;
+    restore(found ? found->state() : initial_state());
     saved_step_ = found ? std::optional(state_.step) : std::nullopt;
-    TrainerState there = found ? trainer_state(state_) : TrainerState{};
-    there.left_out = after.steps + after.left_out - there.steps;
-    there.position = after.position;
-    trainer_.resume(there);
+    state_.incidents = after.incidents;
+    state_.skipped_steps = after.step + after.skipped_steps - state_.step;
+    state_.data_position = after.data_position;
+    state_.stream = after.stream;
+    trainer_.resume();
   }
 
   // The sequence with the highest loss, where NaN is higher than any number.
@@ -293,7 +298,7 @@ class Session {
     for (const std::string& warning : health_warnings_.of(*report)) observer.on_warning(warning);
   }
 
-  void check_same_run(const checkpoint::State& state) const {
+  void check_same_run(const RunState& state) const {
     if (state.seed != config_.train.seed) {
       throw Error("[run] {}: train.seed: expected {}, as in its checkpoint, found {}", (folder_ / kConfigFile).string(),
                   state.seed, config_.train.seed);
@@ -306,19 +311,19 @@ class Session {
       throw Error("[run] {}: data.sampling: expected {} stream, as in its checkpoint, found the opposite",
                   (folder_ / kConfigFile).string(), state.stream ? "a" : "no");
     }
-    check_same_data(config_, dataset_, {state.data_tokens, state.data_hash});
+    check_same_data(config_, dataset_, state.data);
   }
 
   // Whether something with this interval, which also happens after the last step, is due now.
   bool due(uint64_t interval) const {
-    const uint64_t step = trainer_.steps_done();
+    const uint64_t step = state_.step;
     return step == config_.train.steps || (interval > 0 && step % interval == 0);
   }
 
   void show_weights(Observer& observer) const {
     std::vector<NamedValues> tensors;
     for (const checkpoint::TensorRef& tensor : weights_) tensors.push_back({tensor.name, tensor.values});
-    observer.on_weights(trainer_.steps_done(), tensors);
+    observer.on_weights(state_.step, tensors);
   }
 
   // The loss on held-out text, if due. It is also due with every checkpoint, so that each contains its loss. Does not
@@ -333,31 +338,9 @@ class Session {
     const bool best = !state_.best_validation_loss || loss < *state_.best_validation_loss;
     if (best && std::isfinite(loss)) {
       state_.best_validation_loss = loss;
-      state_.best_step = trainer_.steps_done();
+      state_.best_step = state_.step;
     }
     return loss;
-  }
-
-  // The state for a checkpoint written now.
-  checkpoint::State& current_state() {
-    state_.step = trainer_.steps_done();
-    state_.seed = config_.train.seed;
-    state_.precision = precision_name(config_.train.precision);
-    state_.loss_scale = 1;
-    state_.data_tokens = dataset_.fingerprint.tokens;
-    state_.data_hash = dataset_.fingerprint.hash;
-    const TrainerState trainer = trainer_.state();
-    state_.updates = trainer.updates;
-    state_.left_out = trainer.left_out;
-    state_.losses = trainer.losses;
-    const uint64_t sequences = config_.sequences_per_step();
-    state_.data_position = (state_.step + state_.left_out) * sequences;
-    state_.tokens = state_.step * sequences * config_.model.context;
-    if (dataset_.text) {
-      state_.stream =
-          checkpoint::StreamPosition{.piece = trainer_.position().piece, .token = trainer_.position().token};
-    }
-    return state_;
   }
 
   std::optional<int32_t> end_of_text() const {
@@ -366,7 +349,6 @@ class Session {
 
   void save(Observer& observer) {
     const Timed timed(kCheckpoint);
-    current_state();
     const ModelConfig& model = model_.config();
     const fs::path path = checkpoint::save(folder_ / kCheckpointFolder, {weights_, m_, v_}, state_,
                                            {.layers = model.layers,
@@ -392,11 +374,11 @@ class Session {
   std::unique_ptr<data::BatchSource> batches_;
   std::optional<data::ValidationBatches> validation_;
   Gpt model_;
+  RunState state_;
   Trainer trainer_;
   Health health_;
   HealthWarnings health_warnings_;
   std::vector<checkpoint::TensorRef> weights_, m_, v_;
-  checkpoint::State state_;
   std::optional<uint64_t> saved_step_;  // of the newest checkpoint
 };
 

@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <span>
 
+#include "checkpoint/state.h"
 #include "config/config.h"
 #include "data/batch_reader.h"
 #include "nn/gpt.h"
 #include "optim/optimizer.h"
 #include "train/plan.h"
-#include "train/trainer_state.h"
 
 namespace quern::train {
 
@@ -20,7 +20,7 @@ struct StepContext {
   const Plan& plan;
   const Gpt& model;
   const data::BatchSource& batches;
-  const TrainerState& before;       // the state before the last step
+  const RunState& before;           // the state before the last step
   std::span<const double> losses;   // of the last step's sequences, summed over their tokens
   bool measured;                    // whether `gradient` has statistics
   std::span<const Change> changes;  // of the weights by the last step, per segment; empty if not measured or updated

@@ -46,7 +46,7 @@ OptimizerOptions optimizer_options(const RunConfig& config) {
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::BatchSource& batches,
-                 TrainerOptions options)
+                 RunState& state, TrainerOptions options)
     : config_(config),
       options_(std::move(options)),
       model_(model),
@@ -56,6 +56,7 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const da
       plan_(plan),
       gradient_(model.layout(), options_.teams != 0 ? options_.teams : plan.cut.teams),
       losses_(config.sequences_per_step()),
+      state_(state),
       changes_(model.layout().segments().size()) {
   if (options_.teams != 0) plan_.cut.teams = options_.teams;
   const size_t threads = plan_.threads, teams = plan_.cut.teams;
@@ -80,27 +81,30 @@ StepReport Trainer::step() {
         batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
                                         .sequences_per_step = static_cast<uint32_t>(config_.sequences_per_step()),
                                         .at_once = static_cast<uint32_t>(plan_.cut.at_once),
-                                        .first_step = static_cast<uint32_t>(steps_done_ + left_out_),
-                                        .position = position_});
+                                        .first_step = state_.next_data_step(),
+                                        .position = state_.stream.value_or(data::StreamPosition{})});
   }
-  before_ = state();
+  before_ = state_;
   const double start = seconds_now(), cpu_start = cpu_seconds();
   workers_->count_from_now();
   const WaitTimes before = workers_->waits();
   const uint32_t finished = finished_.value();
-  rate_ = schedule_.at(steps_done_ + 1);
+  rate_ = schedule_.at(state_.step + 1);
   const uint64_t interval = config_.diagnostics.health_interval;
-  measures_ = interval > 0 && (steps_done_ + 1) % interval == 0;
+  measures_ = interval > 0 && (state_.step + 1) % interval == 0;
   gradient_.measure(measures_);
-  set_profile_place({.step = static_cast<uint32_t>(steps_done_ + 1)});
+  set_profile_place({.step = static_cast<uint32_t>(state_.step + 1)});
   const Timed timed(kStep);
   const double data_wait = feed();
   finished_.await_change(finished);
   workers_->rethrow();
-  if (updates()) ++updates_done_;
-  if (trouble_ == Trouble::kNone) trend_.add(loss_);
+  const uint64_t tokens = config_.sequences_per_step() * config_.model.context;
+  if (updates()) ++state_.updates;
+  if (trouble_ == Trouble::kNone) state_.losses.add(loss_);
   turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
-  ++steps_done_;
+  ++state_.step;
+  state_.tokens += tokens;
+  state_.data_position += config_.sequences_per_step();
   const double seconds = seconds_now() - start;
   workers_->count_until_now();
   times_.total += seconds * static_cast<double>(workers_->threads());
@@ -110,8 +114,7 @@ StepReport Trainer::step() {
   times_.waits.team += waits.team;
   times_.waits.queue += waits.queue;
 
-  const uint64_t tokens = config_.sequences_per_step() * config_.model.context;
-  return {.step = steps_done_,
+  return {.step = state_.step,
           .loss = loss_,
           .rate = rate_,
           .gradient_norm = update_.gradient_norm,
@@ -141,7 +144,7 @@ double Trainer::feed() {
   for (uint32_t i = 0; i < plan_.cut.micro_batches; ++i) {
     data::Batch* batch = next_batch(waited);
     if (batch == nullptr) break;  // a worker failed
-    position_ = batch->after;
+    if (state_.stream) state_.stream = batch->after;
     workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = batch});
   }
   return waited;
@@ -151,7 +154,7 @@ void Trainer::run(const Task& task, size_t team, const Member& member) {
   if (options_.before_task) options_.before_task(task, member);
   if (task.kind == TaskKind::kTrain) return train(*task.batch, task.index, team, member);
   if (task.kind == TaskKind::kLoss) return evaluation_->run(task.index, team, work_[team], member);
-  set_profile_place({.step = static_cast<uint32_t>(steps_done_ + 1)});
+  set_profile_place({.step = static_cast<uint32_t>(state_.step + 1)});
   for (size_t i; (i = next_piece_.fetch_add(1, std::memory_order_relaxed)) < pieces_;) {
     if (task.kind == TaskKind::kJoin) {
       gradient_.join(i);
@@ -218,7 +221,7 @@ void Trainer::begin_join() {
 }
 
 void Trainer::begin_update() {
-  update_ = optimizer_.begin(gradient_.squared_norm(), rate_, updates_done_ + 1);
+  update_ = optimizer_.begin(gradient_.squared_norm(), rate_, state_.updates + 1);
   const double tokens = static_cast<double>(config_.sequences_per_step() * config_.model.context);
   loss_ = std::accumulate(losses_.begin(), losses_.end(), 0.0) / tokens;
   trouble_ = judge();
@@ -227,7 +230,7 @@ void Trainer::begin_update() {
 }
 
 Trouble Trainer::judge() {
-  spike_z_ = std::isfinite(loss_) ? trend_.z(loss_) : 0;
+  spike_z_ = std::isfinite(loss_) ? state_.losses.z(loss_) : 0;
   if (!std::isfinite(loss_)) return Trouble::kLoss;
   if (!update_.finite) return Trouble::kGradient;
   const double max = config_.diagnostics.spike_z;
@@ -280,27 +283,9 @@ void Trainer::set_profile(Profile* profile) {
   workers_->set_profile(profile);
 }
 
-TrainerState Trainer::state() const {
-  return {
-      .steps = steps_done_, .left_out = left_out_, .position = position_, .updates = updates_done_, .losses = trend_};
-}
-
-void Trainer::resume(const TrainerState& state) {
-  steps_done_ = state.steps;
-  left_out_ = state.left_out;
-  position_ = state.position;
-  updates_done_ = state.updates;
-  trend_ = state.losses;
+void Trainer::resume() {
   prefetcher_.reset();
   model_.weights().repack();
-}
-
-void Trainer::resume_after(uint64_t steps, const data::StreamPosition& position) {
-  TrainerState there = state();
-  there.steps = steps;
-  there.updates = steps;
-  there.position = position;
-  resume(there);
 }
 
 StepContext Trainer::context() {

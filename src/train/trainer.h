@@ -10,20 +10,19 @@
 #include <optional>
 #include <vector>
 
+#include "checkpoint/state.h"
 #include "config/config.h"
 #include "data/batch_reader.h"
 #include "data/batch_source.h"
 #include "data/prefetcher.h"
 #include "evaluate/evaluate.h"
 #include "nn/gpt.h"
-#include "optim/loss_trend.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "parallel/workers.h"
 #include "train/plan.h"
 #include "train/step_context.h"
 #include "train/step_report.h"
-#include "train/trainer_state.h"
 
 namespace quern::train {
 
@@ -47,8 +46,9 @@ struct WorkerTimes {
 // of those wakes the caller. With fewer micro-batches than threads, several threads work on each as a team.
 class Trainer {
  public:
-  // `model` and `batches` must outlive the trainer. `plan` must be made for this config and model.
-  Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::BatchSource& batches,
+  // `model`, `batches` and `state` must outlive the trainer. `plan` must be made for this config and model. Every step
+  // advances `state`.
+  Trainer(const RunConfig& config, const Plan& plan, Gpt& model, const data::BatchSource& batches, RunState& state,
           TrainerOptions options = {});
   ~Trainer();
 
@@ -59,15 +59,13 @@ class Trainer {
   // Changes diagnostics.health_interval; 0 for never. Call between steps.
   void measure_every(uint64_t steps) { config_.diagnostics.health_interval = steps; }
 
-  TrainerState state() const;
   // For diagnosis, between steps. If the last step was an incident (StepReport::trouble), weights and moments are those
-  // before it, and resume(context().before) undoes the step.
+  // before it: to undo the step, restore context().before and resume().
   StepContext context();
 
   // The mean loss over the windows, using the threads and memory of steps. Throws like step().
   double evaluate(const data::ValidationBatches& windows);
 
-  uint64_t steps_done() const { return steps_done_; }
   Optimizer& optimizer() { return optimizer_; }
   size_t threads() const { return workers_->threads(); }
   size_t teams() const { return workers_->teams(); }
@@ -77,13 +75,8 @@ class Trainer {
   // Profiles the workers' time in steps as threads 0 ... threads() - 1 of `profile`, which must outlive the trainer;
   // null stops profiling. Evaluations are not profiled. Call between steps.
   void set_profile(Profile* profile);
-  // Continues from `state`. Weights and moments must already be those of that state.
-  void resume(const TrainerState& state);
-  // Continues as if this trainer had completed `steps` steps, each with an update. `position` is the value of
-  // position() at that step, for sources that need it.
-  void resume_after(uint64_t steps, const data::StreamPosition& position = {});
-  // Start of the next step in the text, for sources that need it.
-  const data::StreamPosition& position() const { return position_; }
+  // Call after changing the state, the weights or the moments: continues from there.
+  void resume();
 
  private:
   void run(const Task& task, size_t team, const Member& member);
@@ -109,10 +102,8 @@ class Trainer {
   std::unique_ptr<data::Prefetcher> prefetcher_;  // created by the first step
   std::deque<Workspace> work_;                    // per team
   std::vector<double> losses_;                    // per sequence of the step
-  uint64_t steps_done_ = 0, updates_done_ = 0, left_out_ = 0;
-  data::StreamPosition position_;
-  LossTrend trend_;
-  TrainerState before_;
+  RunState& state_;
+  RunState before_;                // the last step
   double loss_ = 0, spike_z_ = 0;  // of the current step
   Trouble trouble_ = Trouble::kNone;
   uint32_t turns_done_ = 0;

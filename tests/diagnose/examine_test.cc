@@ -59,7 +59,7 @@ TEST(Examine, NamesTheFirstTensorThatGoesBad) {
         if (tensor.name == weight) engine.model.weights().values()[tensor.offset] = kNan;
       }
       engine.model.weights().repack();
-      const TrainerState now = engine.trainer.state();
+      const RunState now = engine.state;
       const Findings found = examine(engine.trainer.context(), read_step(engine.trainer.context(), now), now);
       ASSERT_TRUE(found.weight.has_value() && found.pass.has_value());
       EXPECT_EQ(found.weight->tensor, weight);
@@ -89,7 +89,7 @@ TEST(Examine, NamesTheOneSequenceThatGoesBad) {
     }
   }
   engine.model.weights().repack();
-  const TrainerState now = engine.trainer.state();
+  const RunState now = engine.state;
   StepTokens step = read_step(engine.trainer.context(), now);
   std::replace(step.inputs.begin(), step.inputs.end(), kBadToken, 0);
   std::replace(step.targets.begin(), step.targets.end(), kBadToken, 0);
@@ -110,7 +110,7 @@ TEST(Examine, NamesAGradientWhenForwardIsFine) {
   config.train.threads = 2;
   const data::TrainingBatches batches = test::batches_of(config, tokens);
   Engine engine(config, batches, kVocabulary);
-  const TrainerState now = engine.trainer.state();
+  const RunState now = engine.state;
   const StepTokens step = read_step(engine.trainer.context(), now);
   EXPECT_FALSE(examine(engine.trainer.context(), step, now).pass.has_value());
   for (const TensorInfo& tensor : engine.model.layout().tensors()) {
@@ -136,7 +136,7 @@ TEST(Examine, LeavesNoTraceInTheSteps) {
   Engine plain(config, batches, kVocabulary), watched(config, batches, kVocabulary);
   plain.steps(4);
   for (int i = 0; i < 4; ++i) {
-    const TrainerState now = watched.trainer.state();
+    const RunState now = watched.state;
     EXPECT_FALSE(examine(watched.trainer.context(), read_step(watched.trainer.context(), now), now).pass.has_value());
     watched.steps(1);
   }

@@ -65,9 +65,9 @@ TEST_F(IncidentTest, ARollbackGoesOnWithTheDataAfterTheIncident) {
   ASSERT_EQ(listener.steps.size(), 211u);  // 201, of which 200 stay, and 10 more
   EXPECT_EQ(listener.steps[201].step, 201u);
   EXPECT_NE(listener.steps[201].loss, listener.steps[200].loss);  // of other text
-  const checkpoint::State state = newest("run").state();
+  const RunState state = newest("run").state();
   EXPECT_EQ(state.incidents, 1u);
-  EXPECT_EQ(state.left_out, 2u);
+  EXPECT_EQ(state.skipped_steps, 2u);
   EXPECT_EQ(state.data_position, 212 * kSequences);
 }
 

@@ -116,7 +116,7 @@ struct Engine {
   Engine(const RunConfig& config, const data::BatchSource& batches, uint32_t vocabulary, TrainerOptions options = {})
       : plan(make_plan(config, vocabulary)),
         model(model_config(config, vocabulary), plan.packed),
-        trainer(config, plan, model, batches, std::move(options)),
+        trainer(config, plan, model, batches, state, std::move(options)),
         statistics(model.layout()) {
     model.initialise(config.train.seed);
   }
@@ -138,6 +138,7 @@ struct Engine {
 
   Plan plan;
   Gpt model;
+  RunState state;
   Trainer trainer;
   Health statistics;
   std::vector<double> losses, norms;
