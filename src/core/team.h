@@ -24,6 +24,14 @@ struct WaitTimes {
   double tickets = 0;  // for the turn to add to a gradient
   double team = 0;     // for the other members of its team
   double queue = 0;    // for work
+
+  WaitTimes operator-(const WaitTimes& other) const {
+    return {tickets - other.tickets, team - other.team, queue - other.queue};
+  }
+  WaitTimes operator+(const WaitTimes& other) const {
+    return {tickets + other.tickets, team + other.team, queue + other.queue};
+  }
+  double sum() const { return tickets + team + queue; }
 };
 
 // A sum that one thread adds to and any thread may read.

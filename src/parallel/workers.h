@@ -23,7 +23,7 @@ struct Batch;
 
 namespace quern::train {
 
-enum class TaskKind : uint8_t { kTrain, kLoss, kJoin, kUpdate };
+enum class TaskKind : uint8_t { kTrain, kJoin, kUpdate, kLoss };  // the phases of a step in their order; evaluation
 
 struct Task {
   TaskKind kind = TaskKind::kTrain;

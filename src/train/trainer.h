@@ -2,6 +2,7 @@
 // number of threads.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -37,13 +38,13 @@ struct WorkerTimes {
   double total = 0;  // threads x seconds of steps
   WaitTimes waits;
 
-  double utilisation() const { return total > 0 ? 1 - (waits.tickets + waits.team + waits.queue) / total : 0; }
+  double utilisation() const { return total > 0 ? 1 - waits.sum() / total : 0; }
 };
 
 // A step needs no lock or barrier. The calling thread feeds micro-batches, prefetched by a background thread, into the
 // workers' queue. A worker takes a micro-batch through forward and backward on its own and adds weight gradients in its
-// turn. The worker that finishes the step's last micro-batch enqueues the update tasks; the one that finishes the last
-// of those wakes the caller. With fewer micro-batches than threads, several threads work on each as a team.
+// turn. The worker that finishes the last task of a phase enqueues those of the next one, and in the end wakes the
+// caller. With fewer micro-batches than threads, several threads work on each as a team.
 class Trainer {
  public:
   // `model`, `batches` and `state` must outlive the trainer. `plan` must be made for this config and model. Every step
@@ -56,45 +57,70 @@ class Trainer {
   // inconsistent and the trainer can only be destroyed, so resume from a checkpoint.
   StepReport step();
 
-  // Changes diagnostics.health_interval; 0 for never. Call between steps.
-  void measure_every(uint64_t steps) { config_.diagnostics.health_interval = steps; }
-
-  // For diagnosis, between steps. If the last step was an incident (StepReport::trouble), weights and moments are those
-  // before it: to undo the step, restore context().before and resume().
-  StepContext context();
-
   // The mean loss over the windows, using the threads and memory of steps. Throws like step().
   double evaluate(const data::ValidationBatches& windows);
 
-  Optimizer& optimizer() { return optimizer_; }
-  size_t threads() const { return workers_->threads(); }
-  size_t teams() const { return workers_->teams(); }
-  WorkerTimes times() const { return times_; }
-  // Call between steps. Reads a system file, which takes 5 microseconds.
-  MemoryUse memory() const;
-  // Profiles the workers' time in steps as threads 0 ... threads() - 1 of `profile`, which must outlive the trainer;
-  // null stops profiling. Evaluations are not profiled. Call between steps.
-  void set_profile(Profile* profile);
   // Call after changing the state, the weights or the moments: continues from there.
   void resume();
 
+  // The functions below are called between steps.
+
+  // For diagnosis. If the last step was an incident (StepReport::trouble), weights and moments are those before it: to
+  // undo the step, restore context().before and resume().
+  StepContext context();
+  Optimizer& optimizer() { return optimizer_; }
+  WorkerTimes times() const { return times_; }
+  // Reads a system file, which takes 5 microseconds.
+  MemoryUse memory() const;
+  // Changes diagnostics.health_interval; 0 for never.
+  void measure_every(uint64_t steps) { config_.diagnostics.health_interval = steps; }
+  // Profiles the workers' time in steps as threads 0 ... plan.threads - 1 of `profile`, which must outlive the trainer;
+  // null stops profiling. Evaluations are not profiled.
+  void set_profile(Profile* profile);
+
  private:
+  // A part of a step, done by all teams.
+  struct Phase {
+    bool (Trainer::*begin)();  // enqueues its tasks; false if there is nothing to do
+    void (Trainer::*work)(const Task& task, size_t team, const Member& member);
+  };
+  static const std::array<Phase, 3> kPhases;
+
+  void prepare_step();
+  void begin_from(size_t phase);
   void run(const Task& task, size_t team, const Member& member);
   void done(const Task& task);
-  void train(const data::Batch& batch, uint32_t index, size_t team, const Member& member);
+  void advance_state();
+  StepReport report() const;
+
+  bool feed_micro_batches();
+  data::Batch* next_batch();
+  void train_micro_batch(const Task& task, size_t team, const Member& member);
+  bool begin_join();
+  void join_segments(const Task& task, size_t team, const Member& member);
+  bool begin_update();
+  void update_segments(const Task& task, size_t team, const Member& member);
   void update(size_t segment);
-  void begin_join();
-  void begin_update();
-  Trouble judge();
-  bool updates() const { return update_.finite && trouble_ == Trouble::kNone; }
-  void submit_to_every_team(TaskKind kind, size_t pieces);
-  data::Batch* next_batch(double& waited);
-  double feed();
+
+  Trouble judge() const;
+  bool updates() const { return current_.update.finite && current_.trouble == Trouble::kNone; }
+  bool submit_to_every_team(TaskKind kind, size_t pieces);
+  size_t next_piece() { return next_piece_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Of the step that is running, or of the last one.
+  struct Current {
+    double rate = 0, loss = 0, spike_z = 0, data_wait = 0;
+    Trouble trouble = Trouble::kNone;
+    UpdateReport update = {};
+    bool measured = false;  // whether it collects statistics; set before its first task is submitted
+  };
 
   RunConfig config_;
   TrainerOptions options_;
   Gpt& model_;
   const data::BatchSource& batches_;
+  RunState& state_;
+  RunState before_;  // the last step
   quern::Schedule schedule_;
   Optimizer optimizer_;
   Plan plan_;
@@ -102,17 +128,11 @@ class Trainer {
   std::unique_ptr<data::Prefetcher> prefetcher_;  // created by the first step
   std::deque<Workspace> work_;                    // per team
   std::vector<double> losses_;                    // per sequence of the step
-  RunState& state_;
-  RunState before_;                // the last step
-  double loss_ = 0, spike_z_ = 0;  // of the current step
-  Trouble trouble_ = Trouble::kNone;
+  std::vector<Change> changes_;                   // per segment
+  Current current_;
   uint32_t turns_done_ = 0;
-  UpdateReport update_;
-  std::vector<Change> changes_;  // per segment
-  bool measures_ = false;        // whether this step collects statistics; set before its first task is submitted
-  BufferPool pool_;              // for evaluations
+  BufferPool pool_;                      // for evaluations
   std::optional<LossTasks> evaluation_;  // during an evaluation
-  double rate_ = 0;
   WorkerTimes times_;
   Profile* profile_ = nullptr;
 

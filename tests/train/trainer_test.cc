@@ -66,9 +66,9 @@ TEST_P(TrainerThreads, GiveTheBitsOfASequentialLoop) {
     SCOPED_TRACE(std::to_string(threads) + " threads");
     config.train.threads = threads;
     Engine engine(config, batches, c.vocabulary);
-    EXPECT_EQ(engine.trainer.threads(), threads);
-    EXPECT_LE(engine.trainer.teams(), threads);
-    EXPECT_GE(engine.trainer.teams(), std::min<size_t>(threads, c.micro_batches));
+    EXPECT_EQ(engine.trainer.context().plan.threads, threads);
+    EXPECT_LE(engine.trainer.context().plan.cut.teams, threads);
+    EXPECT_GE(engine.trainer.context().plan.cut.teams, std::min<size_t>(threads, c.micro_batches));
     engine.steps(kSteps);
     EXPECT_TRUE(engine.result() == expected);
   }
