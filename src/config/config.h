@@ -95,6 +95,10 @@ struct RunConfig {
   Diagnostics diagnostics;
 
   uint64_t sequences_per_step() const { return train.batch * train.accumulation; }
+  // Whether something with this interval, which also happens after the last step, happens after `step`.
+  bool is_due(uint64_t interval, uint64_t step) const {
+    return step == train.steps || (interval > 0 && step % interval == 0);
+  }
   bool operator==(const RunConfig&) const = default;
 };
 

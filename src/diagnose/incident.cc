@@ -140,6 +140,15 @@ std::string deviations_text(double z) {
   return std::abs(z) < 1e6 ? fmt::format("{:.1f}", z) : fmt::format("{:.4g}", z);
 }
 
+// The sequence with the highest loss, where NaN is higher than any number.
+size_t highest(std::span<const double> losses) {
+  size_t at = 0;
+  for (size_t i = 1; i < losses.size() && !std::isnan(losses[at]); ++i) {
+    if (!(losses[i] <= losses[at])) at = i;
+  }
+  return at;
+}
+
 std::string describe(const BadPlace& where, uint64_t sequences, uint64_t at_once) {
   return fmt::format("first {}: {}, sequence {} of {}, micro-batch {} of {}", kind_of(where), where.tensor,
                      where.sequence + 1, sequences, where.sequence / at_once + 1, (sequences + at_once - 1) / at_once);
@@ -166,6 +175,21 @@ std::string gradient_hash(const ParameterLayout& layout, std::span<const float> 
     }
   }
   return to_hex(hash.finish());
+}
+
+Incident examine_incident(const StepContext& context, const StepReport& step, const StepTokens& tokens) {
+  Incident incident{.step = step.step,
+                    .trouble = step.trouble,
+                    .loss = step.loss,
+                    .gradient_norm = step.gradient_norm,
+                    .spike_z = step.spike_z,
+                    .gradient_hash = gradient_hash(context.model.layout(), context.gradient.values()),
+                    .before = context.before,
+                    .worst_sequence = highest(context.losses),
+                    .target = kernels::current_target().name};
+  incident.worst_loss = context.losses[incident.worst_sequence] / static_cast<double>(context.config.model.context);
+  if (step.trouble != Trouble::kSpike) incident.findings = examine(context, tokens, context.before);
+  return incident;
 }
 
 std::string describe(const Incident& incident, uint64_t sequences, uint64_t at_once) {
@@ -195,15 +219,8 @@ fs::path save_incident(const fs::path& folder, const Incident& incident, const S
                                                       {},
                                                       {tokens_tensor("inputs", record.tokens.inputs, context),
                                                        tokens_tensor("targets", record.tokens.targets, context)}}};
-  const ModelConfig& model = record.model;
   return checkpoint::save(folder, record.tensors, state,
-                          {.layers = model.layers,
-                           .heads = model.heads,
-                           .width = model.width,
-                           .context = model.context,
-                           .vocabulary = model.vocabulary,
-                           .dropout = record.config.model.dropout},
-                          extras);
+                          checkpoint::hf_config(record.model, record.config.model.dropout), extras);
 }
 
 RecordedIncident load_incident(fs::path path) {

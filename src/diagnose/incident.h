@@ -45,6 +45,10 @@ std::string gradient_hash(const ParameterLayout& layout, std::span<const float> 
 // A number as text that parses to the same value; "nan" for every NaN.
 std::string number_text(double value);
 
+// What happened in the last step of `context`, which must be an incident with these tokens. Weights and moments must be
+// those before it. Overwrites the gradient, as examine() does, unless the loss spiked.
+Incident examine_incident(const StepContext& context, const StepReport& step, const StepTokens& tokens);
+
 // One line for messages: "the loss is NaN; first NaN: h.0.attn.c_attn, sequence 3 of 16, micro-batch 1 of 4".
 std::string describe(const Incident& incident, uint64_t sequences, uint64_t at_once);
 std::string_view trouble_name(Trouble trouble);  // "loss", "gradient", "spike"
