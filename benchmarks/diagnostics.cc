@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/measuring.h"
 #include "core/temporary_folder.h"
+#include "diagnose/health.h"
 #include "quern/profile.h"
 #include "report/limiter.h"
 #include "report/run_files.h"
@@ -33,7 +34,8 @@ class Diagnostic {
   virtual void switch_on(train::Trainer& trainer) = 0;
   virtual void switch_off(train::Trainer& trainer) = 0;
   // While it is on.
-  virtual void after_step(train::StepReport&, const train::Trainer&) {}
+  // `health` is null if the step was not measured.
+  virtual void after_step(train::StepReport&, const train::Trainer&, const train::HealthReport* /*health*/) {}
 };
 
 // --profile and --trace.
@@ -64,7 +66,7 @@ class Limiting : public Diagnostic {
   const char* name() const override { return "limiter"; }
   void switch_on(train::Trainer&) override {}
   void switch_off(train::Trainer&) override {}
-  void after_step(train::StepReport& report, const train::Trainer&) override {
+  void after_step(train::StepReport& report, const train::Trainer&, const train::HealthReport*) override {
     limiter_.add(report);
     do_not_optimize(limiter_.name());
   }
@@ -89,9 +91,10 @@ class Logging : public Diagnostic {
   const char* name() const override { return "metrics, TensorBoard"; }
   void switch_on(train::Trainer&) override {}
   void switch_off(train::Trainer&) override {}
-  void after_step(train::StepReport& report, const train::Trainer& trainer) override {
+  void after_step(train::StepReport& report, const train::Trainer& trainer,
+                  const train::HealthReport* health) override {
     report.memory = trainer.memory();
-    if (trainer.health() != nullptr) files_.on_health(*trainer.health());
+    if (health != nullptr) files_.on_health(*health);
     files_.on_step(report);
   }
 
@@ -108,11 +111,13 @@ class Logging : public Diagnostic {
 };
 
 double seconds_of(TrainRun& run, uint64_t steps, const std::vector<Diagnostic*>& on) {
+  train::Health health(run.model.parameters());
   for (Diagnostic* diagnostic : on) diagnostic->switch_on(*run.trainer);
   const double start = seconds_now();
   for (uint64_t i = 0; i < steps; ++i) {
     train::StepReport report = run.trainer->step();
-    for (Diagnostic* diagnostic : on) diagnostic->after_step(report, *run.trainer);
+    const train::HealthReport* measured = health.report(run.trainer->context());
+    for (Diagnostic* diagnostic : on) diagnostic->after_step(report, *run.trainer, measured);
   }
   const double seconds = seconds_now() - start;
   for (Diagnostic* diagnostic : on) diagnostic->switch_off(*run.trainer);

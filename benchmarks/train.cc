@@ -69,10 +69,7 @@ struct Best {
     sleeps = sleeps_so_far() - slept;
     if (locked) locks = lock_counts()->locks - locked->locks;
     const train::WorkerTimes after = run.trainer->times();
-    times = {.total = after.total - before.total,
-             .waits = {.tickets = after.waits.tickets - before.waits.tickets,
-                       .team = after.waits.team - before.waits.team,
-                       .queue = after.waits.queue - before.waits.queue}};
+    times = {.total = after.total - before.total, .waits = after.waits - before.waits};
   }
 };
 
@@ -136,7 +133,7 @@ void compare_with_other_threads(Context& context, const TrainWorkload& workload,
   const double work = tokens_of(config, steps), speed = work / best_ours.seconds;
   context.add(name + "/speed", speed, "tokens/s", "one thread", work / best_one.seconds,
               (workload.as_preset() ? kScalingBar : kTeamScalingBar) * static_cast<double>(threads));
-  const bool teams_of_all = ours.trainer->teams() == 1;  // then both are the same
+  const bool teams_of_all = ours.trainer->context().plan.cut.teams == 1;  // then both are the same
   context.add(name + "/speed", speed, "tokens/s", "meet each op", work / best_meeting.seconds,
               teams_of_all ? std::nullopt : std::optional(1.0));
 }
@@ -174,7 +171,7 @@ TrainFigures bench_train(Context& context, const TrainWorkload& workload) {
   const double total = best_ours.times.total;
   TrainFigures figures{.preset = workload.preset,
                        .threads = threads,
-                       .teams = ours.trainer->teams(),
+                       .teams = ours.trainer->context().plan.cut.teams,
                        .tokens_per_s = work / best_ours.seconds,
                        .gflops = work * per_token / best_ours.seconds * 1e-9,
                        .utilisation = best_ours.times.utilisation(),

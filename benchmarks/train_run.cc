@@ -32,7 +32,8 @@ TrainRun::TrainRun(const RunConfig& config, uint64_t vocabulary, const data::Tok
       plan(train::make_plan(config, static_cast<uint32_t>(vocabulary), resident_bytes())),
       model(train::model_config(config, static_cast<uint32_t>(vocabulary)), plan.packed) {
   model.initialise(1);
-  trainer = std::make_unique<train::Trainer>(config, plan, model, batches, train::TrainerOptions{.teams = teams});
+  trainer =
+      std::make_unique<train::Trainer>(config, plan, model, batches, state, train::TrainerOptions{.teams = teams});
 }
 
 double TrainRun::steps(uint64_t count) {

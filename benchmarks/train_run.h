@@ -26,6 +26,7 @@ struct TrainRun {
   data::TrainingBatches batches;
   train::Plan plan;
   nn::Gpt2 model;
+  RunState state;
   std::unique_ptr<train::Trainer> trainer;
 };
 

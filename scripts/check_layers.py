@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that every #include in src/, python/ and benchmarks/ respects the layers in docs/architecture.md, and that
-JSON is parsed only with limited nesting depth (src/core/json.h).
+"""Checks that every #include in src/, python/ and benchmarks/ respects the layers in docs/architecture.md, that a trained
+model can be used without the trainer, and that JSON is parsed only with limited nesting depth (src/core/json.h).
 
 Prints each violation, and exits with 1 if there is one.
 """
@@ -17,19 +17,27 @@ LAYERS = {
     "data": ["core"],
     "replay": ["core"],
     "optim": ["core", "kernels", "nn"],
-    "checkpoint": ["core", "nn", "optim"],
+    "checkpoint": ["core", "nn", "data", "optim"],
     "generate": ["core", "kernels", "nn", "data"],
     "dist": ["core"],
-    "train": ["core", "kernels", "nn", "data", "replay", "optim", "checkpoint", "generate", "dist"],
-    "report": ["core", "kernels", "train"],
+    "config": ["core", "nn"],
+    "parallel": ["core", "nn"],
+    "dataset": ["core", "data", "config"],
+    "evaluate": ["core", "nn", "data", "checkpoint", "config", "parallel", "dataset"],
+    "train": ["core", "nn", "data", "optim", "checkpoint", "config", "parallel", "evaluate"],
+    "diagnose": ["core", "kernels", "nn", "data", "checkpoint", "config", "train"],
+    "run": ["core", "nn", "data", "optim", "checkpoint", "config", "dataset", "evaluate", "train", "diagnose"],
+    "report": ["core", "kernels", "config", "train", "run"],
+    "api": ["core", "data", "replay", "checkpoint", "generate", "config", "dataset", "evaluate", "run", "report"],
+    "cli": ["core", "kernels", "data", "checkpoint", "generate", "config", "dataset", "evaluate", "train", "diagnose",
+            "run", "report"],
+    "python": ["core", "kernels", "replay", "checkpoint", "generate", "config", "evaluate", "api"],
+    "benchmarks": ["core", "kernels", "nn", "data", "replay", "config", "train", "diagnose", "report", "cli"],
 }
-LIBRARY = list(LAYERS)
-LAYERS |= {
-    "api": LIBRARY,
-    "cli": LIBRARY,
-    "python": [*LIBRARY, "api"],
-    "benchmarks": [*LIBRARY, "cli"],
-}
+# Files that use a trained model must not reach the folders that train one, not even through other files.
+TRAINING = ("train", "diagnose", "run")
+WITHOUT_TRAINING = ("src/cli/eval.cc", "src/cli/generate.cc", "src/api/model.cc", "src/api/generate.cc",
+                    "python/src/model.cc", "python/src/text_stream.cc")
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 JSON_PARSE = re.compile(r"\b[Jj]son::parse\(")
 
@@ -54,6 +62,27 @@ def violations(root: pathlib.Path):
                 yield f"{path.relative_to(root)}: includes {included}; {folder} may include {allowed}"
 
 
+def reached(root: pathlib.Path, path: pathlib.Path):
+    """The file, what it includes, and the .cc files of those headers, which a program has to link."""
+    found, waiting = set(), [path]
+    while waiting:
+        path = waiting.pop()
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        waiting.append(path.with_suffix(".cc"))
+        for included in INCLUDE.findall(path.read_text()):
+            waiting += [root / "src" / included, path.parent / included]
+    return found
+
+
+def training_reached(root: pathlib.Path):
+    for name in WITHOUT_TRAINING:
+        for path in sorted(reached(root, root / name)):
+            if path.relative_to(root).parts[1] in TRAINING:
+                yield f"{name}: needs {path.relative_to(root)}; a trained model must work without the trainer"
+
+
 def unlimited_json(root: pathlib.Path):
     for path, _ in sources(root):
         text = path.read_text()
@@ -63,7 +92,7 @@ def unlimited_json(root: pathlib.Path):
 
 def main() -> int:
     root = pathlib.Path(__file__).resolve().parent.parent
-    found = [*violations(root), *unlimited_json(root)]
+    found = [*violations(root), *training_reached(root), *unlimited_json(root)]
     for line in found:
         print(line)
     print(f"layers: {len(found)} violations")

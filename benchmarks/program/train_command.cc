@@ -6,10 +6,10 @@
 #include "benchmarks/program/training_options.h"
 #include "cli/machine_json.h"
 #include "cli/progress.h"
+#include "config/config.h"
 #include "core/byte_size.h"
 #include "core/cpu_info.h"
 #include "nn/models/model_config.h"
-#include "train/config.h"
 
 namespace quern::bench {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/parser.h"
-#include "train/config.h"
+#include "config/config.h"
 
 namespace quern::bench {
 

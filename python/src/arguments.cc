@@ -6,8 +6,8 @@
 
 #include "core/cpu_info.h"
 #include "core/error.h"
+#include "core/team.h"
 #include "numbers.h"
-#include "train/workers.h"
 
 namespace quern::python {
 namespace {
@@ -52,11 +52,11 @@ Tokens tokens_from(const py::object& object) {
 }
 
 size_t threads_from(const py::object& threads) {
-  if (threads.is_none()) return std::min(cpu_info().usable_cores, train::kMaxThreads);
+  if (threads.is_none()) return std::min(cpu_info().usable_cores, kMaxThreads);
   if (py::isinstance<py::bool_>(threads)) {  // as for train.threads, True is not a number of threads
-    throw Error("threads: expected a whole number from 1 to {}, found {}", train::kMaxThreads, shown(threads));
+    throw Error("threads: expected a whole number from 1 to {}, found {}", kMaxThreads, shown(threads));
   }
-  return whole_from(threads, "threads", 1, train::kMaxThreads);
+  return whole_from(threads, "threads", 1, kMaxThreads);
 }
 
 void check_signals() {

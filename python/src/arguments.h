@@ -23,7 +23,7 @@ struct Tokens {
 // From anything NumPy can convert to an array. Error unless it has one or two dimensions and 32-bit integers.
 Tokens tokens_from(const py::object& object);
 
-// Number of threads for a function: every core for None. Error unless 1 to train::kMaxThreads.
+// Number of threads for a function: every core for None. Error unless 1 to kMaxThreads.
 size_t threads_from(const py::object& threads);
 
 // Raises KeyboardInterrupt, or the exception of another signal's handler. Acquires the GIL.

@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
+#include "config/config_fields.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "numbers.h"
 #include "texts.h"
-#include "train/config_fields.h"
 
 namespace quern::python {
 namespace {
@@ -35,7 +35,7 @@ struct Getter {
   py::object operator()(const train::ListField& field) const { return py::cast(field.of(config)); }
 };
 
-// An integer beyond TOML's range is passed as a string of digits, as in a file (train/config_fields.h).
+// An integer beyond TOML's range is passed as a string of digits, as in a file (config/config_fields.h).
 train::SettingValue number_of(py::handle object, const std::string& what) {
   const auto number = py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr()));
   if (!number) {

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
+#include "config/config.h"
 #include "module.h"
-#include "train/config.h"
 
 namespace quern::python {
 

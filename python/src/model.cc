@@ -1,5 +1,5 @@
 // quern.load() and quern.Model.
-#include "train/load.h"
+#include "evaluate/load.h"
 
 #include <fmt/format.h>
 #include <pybind11/numpy.h>
@@ -11,33 +11,29 @@
 
 #include "arguments.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/tensor_refs.h"
 #include "config.h"
+#include "evaluate/evaluation_text.h"
+#include "evaluate/sequences.h"
 #include "generate/utf8_stream.h"
 #include "model_docs.h"
 #include "text_stream.h"
 #include "texts.h"
-#include "train/evaluation_text.h"
-#include "train/run.h"
-#include "train/sequences.h"
 
 namespace quern::python {
 namespace {
 
 using train::TrainedModel;
 
-struct CollectedWarnings : train::Observer {
-  void on_warning(const std::string& text) override { texts.push_back(text); }
-  std::vector<std::string> texts;
-};
-
 std::shared_ptr<TrainedModel> load(const std::filesystem::path& run) {
-  CollectedWarnings warnings;
+  std::vector<std::string> warnings;
   std::shared_ptr<TrainedModel> trained;
   {
     const py::gil_scoped_release unlocked;
-    trained = std::make_shared<TrainedModel>(train::load_model(run, warnings));
+    trained = std::make_shared<TrainedModel>(
+        train::load_model(run, [&](const std::string& text) { warnings.push_back(text); }));
   }
-  for (const std::string& text : warnings.texts) warn(text);
+  for (const std::string& text : warnings) warn(text);
   return trained;
 }
 
@@ -96,7 +92,8 @@ py::dict evaluate(const TrainedModel& trained, const py::args& paths, const py::
 
 std::string weights_hash(const TrainedModel& trained) {
   const py::gil_scoped_release unlocked;
-  return checkpoint::weights_hash(train::tensor_refs(trained.model->parameters(), trained.model->weights().values()));
+  return checkpoint::weights_hash(
+      checkpoint::tensor_refs(trained.model->parameters(), trained.model->weights().values()));
 }
 
 std::string repr(const TrainedModel& trained) {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "evaluate/load.h"
 #include "module.h"
-#include "train/load.h"
 
 namespace quern::python {
 

@@ -4,25 +4,14 @@
 #include "api/threads.h"
 #include "api/tokenizer_impl.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/tensor_refs.h"
 #include "core/error.h"
-#include "train/evaluate.h"
-#include "train/evaluation_text.h"
-#include "train/run.h"
-#include "train/sequences.h"
+#include "evaluate/evaluate.h"
+#include "evaluate/evaluation_text.h"
+#include "evaluate/sequences.h"
 
 namespace quern {
 namespace {
-
-class Warnings : public train::Observer {
- public:
-  explicit Warnings(const std::function<void(const std::string&)>& on_warning) : on_warning_(on_warning) {}
-  void on_warning(const std::string& text) override {
-    if (on_warning_) on_warning_(text);
-  }
-
- private:
-  const std::function<void(const std::string&)>& on_warning_;
-};
 
 train::Sequences sequences_of(std::span<const int32_t> tokens, size_t length) {
   if (length == 0 || tokens.size() % length != 0) {
@@ -36,8 +25,10 @@ train::Sequences sequences_of(std::span<const int32_t> tokens, size_t length) {
 Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Model Model::load(const std::filesystem::path& run, const std::function<void(const std::string&)>& on_warning) {
-  Warnings warnings(on_warning);
-  return Model(std::make_shared<const Impl>(train::load_model(run, warnings)));
+  const auto warn = [&](const std::string& text) {
+    if (on_warning) on_warning(text);
+  };
+  return Model(std::make_shared<const Impl>(train::load_model(run, warn)));
 }
 
 std::filesystem::path Model::path() const { return impl_->trained.folder; }
@@ -48,7 +39,7 @@ size_t Model::context() const { return impl_->trained.model->config().context; }
 size_t Model::vocabulary() const { return impl_->trained.model->config().vocabulary; }
 std::string Model::weights_hash() const {
   nn::LanguageModel& model = *impl_->trained.model;
-  return checkpoint::weights_hash(train::tensor_refs(model.parameters(), model.weights().values()));
+  return checkpoint::weights_hash(checkpoint::tensor_refs(model.parameters(), model.weights().values()));
 }
 
 Tokenizer Model::tokenizer() const {

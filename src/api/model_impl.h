@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "train/load.h"
+#include "evaluate/load.h"
 
 namespace quern {
 

@@ -4,10 +4,11 @@
 #include <exception>
 
 #include "checkpoint/checkpoint.h"
+#include "config/run_folder.h"
+#include "evaluate/load.h"
 #include "report/run_files.h"
-#include "train/load.h"
-#include "train/observers.h"
-#include "train/run.h"
+#include "run/observers.h"
+#include "run/run.h"
 
 namespace quern::api {
 namespace {
@@ -70,7 +71,8 @@ void Callbacks::on_step(const train::StepReport& report) {
 }
 
 std::string newest_hash(const std::filesystem::path& folder, train::Observer& observer) {
-  const auto newest = train::newest_checkpoint(folder, observer, checkpoint::Parts::kWeights);
+  const auto warn = [&](const std::string& text) { observer.on_warning(text); };
+  const auto newest = train::newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
   return newest ? checkpoint::weights_hash(newest->model()) : "";
 }
 

@@ -5,7 +5,7 @@
 
 #include <functional>
 
-#include "train/config.h"
+#include "config/config.h"
 
 namespace quern::api {
 

@@ -1,9 +1,9 @@
 #include <quern/tokenizer.h>
 
 #include "api/tokenizer_impl.h"
+#include "config/config.h"
 #include "core/error.h"
-#include "train/config.h"
-#include "train/dataset.h"
+#include "dataset/dataset.h"
 
 namespace quern {
 namespace {

@@ -168,7 +168,7 @@ bool has_foreign_files(const fs::path& path) {
   return false;
 }
 
-fs::path save(const fs::path& folder, const Tensors& tensors, const State& state, const HfConfig& config,
+fs::path save(const fs::path& folder, const Tensors& tensors, const RunState& state, const HfConfig& config,
               std::span<const ExtraFile> extras) {
   create_folders(folder);
   remove_leftovers(folder);

@@ -45,7 +45,7 @@ struct ExtraFile {
 // replaced atomically, or renamed to NAME.replaced-1 if it contains foreign files. Returns the path. The tensors must
 // not change in the meantime. On Error (such as a full disk) everything that existed before is untouched and nothing
 // new is left behind. Also removes the leftovers of killed processes in `folder`.
-std::filesystem::path save(const std::filesystem::path& folder, const Tensors& tensors, const State& state,
+std::filesystem::path save(const std::filesystem::path& folder, const Tensors& tensors, const RunState& state,
                            const HfConfig& config, std::span<const ExtraFile> extras = {});
 
 enum class Parts { kWeights, kAll };
@@ -58,7 +58,7 @@ class Checkpoint {
   explicit Checkpoint(std::filesystem::path path, Parts parts = Parts::kAll);
 
   const std::filesystem::path& path() const noexcept { return path_; }
-  const State& state() const noexcept { return state_; }
+  const RunState& state() const noexcept { return state_; }
   const safetensors::File& model() const noexcept { return model_; }
 
   // Copies into the caller's memory; the optimizer's states only if there are any. Throws Error with the first
@@ -69,7 +69,7 @@ class Checkpoint {
   Checkpoint(std::filesystem::path path, Parts parts, const StateFile& file);
 
   std::filesystem::path path_;
-  State state_;
+  RunState state_;
   safetensors::File model_;
   std::optional<safetensors::File> optimizer_;
 };

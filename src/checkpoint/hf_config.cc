@@ -5,6 +5,15 @@
 
 namespace quern::checkpoint {
 
+HfConfig hf_config(const nn::ModelConfig& model, double dropout) {
+  return {.layers = model.layers,
+          .heads = model.heads,
+          .width = model.width,
+          .context = model.context,
+          .vocabulary = model.vocabulary,
+          .dropout = dropout};
+}
+
 std::string to_json(const HfConfig& config) {
   using Json = nlohmann::ordered_json;
   const Json end = config.end_of_text ? Json(*config.end_of_text) : Json(nullptr);

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "nn/models/model_config.h"
+
 namespace quern::checkpoint {
 
 struct HfConfig {
@@ -18,6 +20,9 @@ struct HfConfig {
   std::optional<int32_t> end_of_text = {};  // where transformers stops generating, and starts if there is no prompt
   double layer_norm_epsilon = 1e-5;
 };
+
+// `dropout` is passed in full precision: that of the model is a float.
+HfConfig hf_config(const nn::ModelConfig& model, double dropout);
 
 // A GPT2LMHeadModel with tied embeddings and the tanh approximation of GELU.
 std::string to_json(const HfConfig& config);

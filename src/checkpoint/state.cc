@@ -1,14 +1,15 @@
 #include "checkpoint/state.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <variant>
 
 #include "core/error.h"
-#include "core/json.h"
+#include "core/json_fields.h"
 #include "core/text.h"
 
 namespace quern::checkpoint {
@@ -17,13 +18,129 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr uint64_t kVersion = 1;
-constexpr std::string_view kGenerator = "philox4x32-10";
+constexpr std::array<std::string_view, 1> kGenerators = {"philox4x32-10"};
+constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
 
 // Larger numbers, which no run reaches, would overflow in sums and products that use them.
 constexpr uint64_t kMaxCount = INT64_MAX;
+constexpr uint64_t kUpToStep = UINT64_MAX - 1;  // limit of a Count: the state's step
 // Losses are sums of floats and not negative, except for rounding.
 constexpr double kMinLoss = -1e-3, kMaxLoss = std::numeric_limits<float>::max();
-constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
+constexpr double kMinScale = std::numeric_limits<float>::min(), kMaxScale = std::numeric_limits<float>::max();
+
+// The types of a field: its member, its limits, its JSON.
+struct Count {
+  uint64_t& (*of)(RunState&);
+  uint64_t max = kMaxCount;
+
+  Json write(RunState& state) const { return of(state); }
+  void read(const JsonFields& fields, const std::string& key, RunState& state) const {
+    of(state) = fields.whole(key, max == kUpToStep ? state.step : max);
+  }
+};
+struct Real {
+  double& (*of)(RunState&);
+  double min, max;
+
+  Json write(RunState& state) const { return of(state); }
+  void read(const JsonFields& fields, const std::string& key, RunState& state) const {
+    of(state) = fields.real(key, min, max);
+  }
+};
+struct OptionalLoss {
+  std::optional<double>& (*of)(RunState&);
+
+  Json write(RunState& state) const {
+    const std::optional<double>& loss = of(state);
+    return loss && std::isfinite(*loss) ? Json(*loss) : Json();
+  }
+  void read(const JsonFields& fields, const std::string& key, RunState& state) const {
+    of(state) = fields.at(key).is_null() ? std::nullopt : std::optional(fields.real(key, kMinLoss, kMaxLoss));
+  }
+};
+struct Hash {
+  uint64_t& (*of)(RunState&);
+
+  Json write(RunState& state) const { return fmt::format("{:016x}", of(state)); }
+  void read(const JsonFields& fields, const std::string& key, RunState& state) const {
+    of(state) = fields.hexadecimal(key);
+  }
+};
+struct Choice {
+  std::string& (*of)(RunState&);
+  std::span<const std::string_view> allowed;
+
+  Json write(RunState& state) const { return of(state); }
+  void read(const JsonFields& fields, const std::string& key, RunState& state) const {
+    of(state) = fields.choice(key, allowed);
+  }
+};
+struct OptionalPosition {
+  std::optional<data::StreamPosition>& (*of)(RunState&);
+
+  Json write(RunState& state) const {
+    const std::optional<data::StreamPosition>& position = of(state);
+    return position ? Json{{"piece", position->piece}, {"token", position->token}} : Json();
+  }
+  void read(const JsonFields& fields, const std::string& key, RunState& state) const {
+    if (fields.at(key).is_null()) return;
+    const JsonFields where = fields.object(key);
+    of(state) = {.piece = where.whole("piece", kMaxCount), .token = where.whole("token", kMaxCount)};
+  }
+};
+
+struct Field {
+  std::string_view path;  // in the file
+  std::variant<Count, Real, OptionalLoss, Hash, Choice, OptionalPosition> type;
+  // Sets the value of older files, which lack the field. Null if all files have it.
+  void (*older)(RunState&) = nullptr;
+};
+
+// Accessor of a member, or of a member of a member, as a function with an address.
+template <auto... kMembers>
+auto& reach(RunState& state) {
+  return (state.*....*kMembers);
+}
+
+void keep_default(RunState&) {}
+void count_every_step(RunState& state) { state.updates = state.step; }
+
+using S = RunState;
+constexpr Field kFields[] = {
+    {"step", Count{reach<&S::step>, kMaxSteps}},
+    {"updates", Count{reach<&S::updates>, kUpToStep}, count_every_step},
+    {"tokens", Count{reach<&S::tokens>}},
+    {"data_position", Count{reach<&S::data_position>}},
+    {"stream", OptionalPosition{reach<&S::stream>}, keep_default},
+    {"random.seed", Count{reach<&S::seed>, UINT64_MAX}},
+    {"precision", Choice{reach<&S::precision>, kPrecisions}, keep_default},
+    {"loss_scale", Real{reach<&S::loss_scale>, kMinScale, kMaxScale}},
+    {"data.tokens", Count{reach<&S::data, &data::Fingerprint::tokens>}},
+    {"data.hash", Hash{reach<&S::data, &data::Fingerprint::hash>}},
+    {"validation_loss", OptionalLoss{reach<&S::validation_loss>}},
+    {"best_validation_loss", OptionalLoss{reach<&S::best_validation_loss>}},
+    {"best_step", Count{reach<&S::best_step>, kUpToStep}},
+    {"diagnostics.incidents", Count{reach<&S::incidents>, kMaxSteps}, keep_default},
+    {"diagnostics.left_out", Count{reach<&S::skipped_steps>, kMaxSteps}, keep_default},
+    {"diagnostics.losses.count", Count{reach<&S::losses, &LossTrend::count>, kUpToStep}, keep_default},
+    {"diagnostics.losses.mean", Real{reach<&S::losses, &LossTrend::mean>, kMinLoss, kMaxLoss}, keep_default},
+    {"diagnostics.losses.variance", Real{reach<&S::losses, &LossTrend::variance>, 0, kMaxLoss* kMaxLoss}, keep_default},
+};
+
+// "a.b.c" as a JSON pointer.
+Json::json_pointer pointer_of(std::string_view path) {
+  std::string text = fmt::format("/{}", path);
+  std::replace(text.begin(), text.end(), '.', '/');
+  return Json::json_pointer(text);
+}
+
+void read(const Field& field, const JsonFields& fields, std::string_view path, RunState& state) {
+  const size_t dot = path.find('.');
+  const std::string key(path.substr(0, dot));
+  if (field.older != nullptr && !fields.contains(key)) return field.older(state);
+  if (dot != std::string_view::npos) return read(field, fields.object(key), path.substr(dot + 1), state);
+  std::visit([&](const auto& type) { type.read(fields, key, state); }, field.type);
+}
 
 // The digest of the object without the checksum field. Keys are sorted and numbers are printed as the shortest text
 // that parses to the same value, so serializing the parsed object reproduces the hashed bytes.
@@ -33,77 +150,12 @@ std::string checksum(Json body) {
   return sha256_hex(std::as_bytes(std::span(text)));
 }
 
-Json optional_json(const std::optional<double>& value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
-// The fields of one object, with their location for messages.
-class Fields {
- public:
-  Fields(const Json& object, std::string_view file, std::string where)
-      : object_(object), file_(file), where_(std::move(where)) {
-    if (!object.is_object()) fail("", "an object", object);
-  }
-
-  const Json& at(const char* key) const {
-    const auto found = object_.find(key);
-    if (found == object_.end()) {
-      throw Error("[checkpoint] {}: {}{}: expected this field, found none", file_, where_, key);
-    }
-    return *found;
-  }
-  uint64_t whole(const char* key, uint64_t max = kMaxCount) const {
-    const Json& value = at(key);
-    if (!value.is_number_unsigned()) fail(key, "a whole number from 0", value);
-    if (value.get<uint64_t>() > max) fail(key, fmt::format("at most {}", max), value);
-    return value.get<uint64_t>();
-  }
-  double real(const char* key, double min, double max) const {
-    const Json& value = at(key);
-    if (!value.is_number()) fail(key, "a number", value);
-    const auto found = value.get<double>();
-    if (!(found >= min && found <= max)) fail(key, fmt::format("a number from {} to {}", min, max), value);
-    return found;
-  }
-  double loss(const char* key) const { return real(key, kMinLoss, kMaxLoss); }
-  std::optional<double> optional_loss(const char* key) const {
-    return at(key).is_null() ? std::nullopt : std::optional(loss(key));
-  }
-  uint64_t hexadecimal(const char* key) const {
-    const std::string digits = text(key);
-    uint64_t value = 0;
-    const auto [stop, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    if (digits.size() != 16 || stop != digits.data() + digits.size()) fail(key, "16 hexadecimal digits", digits);
-    return value;
-  }
-  std::string text(const char* key) const {
-    const Json& value = at(key);
-    if (!value.is_string()) fail(key, "text", value);
-    return value.get<std::string>();
-  }
-  // For fields that are missing from older files.
-  std::string optional_text(const char* key, const char* otherwise) const {
-    return object_.contains(key) ? text(key) : otherwise;
-  }
-  Fields object(const char* key) const { return {at(key), file_, where_ + key + "."}; }
-
-  [[noreturn]] void fail(std::string_view key, std::string_view expected, const Json& found) const {
-    throw Error("[checkpoint] {}: {}{}: expected {}, found {}", file_, where_, key, expected,
-                in_quotes(json_text(found), 40));
-  }
-
- private:
-  const Json& object_;
-  std::string_view file_;
-  std::string where_;
-};
-
-safetensors::Stamp parse_stamp(const Fields& fields) {
-  safetensors::Stamp stamp{.bytes = fields.whole("bytes"), .sha256 = {}};
+safetensors::Stamp parse_stamp(const JsonFields& fields) {
+  safetensors::Stamp stamp{.bytes = fields.whole("bytes", kMaxCount), .sha256 = {}};
   const std::string hex = fields.text("sha256");
   const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
   const bool all_digits = std::all_of(hex.begin(), hex.end(), [&](char c) { return digit(c) >= 0; });
-  if (hex.size() != 2 * stamp.sha256.size() || !all_digits) fields.fail("sha256", "64 hexadecimal digits", hex);
+  if (hex.size() != 2 * stamp.sha256.size() || !all_digits) fields.fail("sha256", "64 hexadecimal digits");
   for (size_t i = 0; i < stamp.sha256.size(); ++i) {
     stamp.sha256[i] = static_cast<uint8_t>(digit(hex[2 * i]) * 16 + digit(hex[2 * i + 1]));
   }
@@ -111,66 +163,38 @@ safetensors::Stamp parse_stamp(const Fields& fields) {
 }
 
 // A file in the checkpoint's own directory: the name is used as a path there.
-void check_file_name(const Fields& files, const std::string& name) {
+void check_file_name(std::string_view file, const std::string& name) {
   const bool is_plain = !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
                         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
-  if (!is_plain) files.fail("", "file names without a folder", name);
+  if (is_plain) return;
+  throw Error("[checkpoint] {}: files.: expected file names without a folder, found {}", file, in_quotes(name, 40));
 }
 
-std::string parse_precision(const Fields& fields) {
-  const std::string name = fields.optional_text("precision", "fp32");
-  if (std::find(kPrecisions.begin(), kPrecisions.end(), name) == kPrecisions.end()) {
-    fields.fail("precision", fmt::format("{}", fmt::join(kPrecisions, ", ")), name);
+// The fields of every file that are not in the table.
+void check_fixed_fields(const Json& json, const JsonFields& fields, std::string_view name) {
+  if (const uint64_t version = fields.whole("version", kMaxCount); version != kVersion) {
+    throw Error("[checkpoint] {}: expected version {}, found {}", name, kVersion, version);
   }
-  return name;
-}
-
-// Missing from files of older runs.
-std::optional<StreamPosition> parse_stream(const Json& json, const Fields& fields) {
-  if (!json.contains("stream") || json["stream"].is_null()) return std::nullopt;
-  const Fields where = fields.object("stream");
-  return StreamPosition{.piece = where.whole("piece"), .token = where.whole("token")};
-}
-
-// Missing from files of older runs.
-void parse_diagnostics(const Json& json, const Fields& fields, State& state) {
-  if (!json.contains("diagnostics")) return;
-  const Fields diagnostics = fields.object("diagnostics"), losses = diagnostics.object("losses");
-  state.incidents = diagnostics.whole("incidents", kMaxSteps);
-  state.left_out = diagnostics.whole("left_out", kMaxSteps);
-  state.losses = {.count = losses.whole("count", state.step),  // one per step
-                  .mean = losses.loss("mean"),
-                  .variance = losses.real("variance", 0, kMaxLoss * kMaxLoss)};
+  if (const std::string found = fields.text("checksum"), expected = checksum(json); found != expected) {
+    throw Error("[checkpoint] {}: checksum: expected {}, found {}: the file was changed", name, expected,
+                in_quotes(found, 64));
+  }
+  fields.object("random").choice("generator", kGenerators);
 }
 
 }  // namespace
 
 std::string to_json(const StateFile& file) {
-  const State& state = file.state;
-  Json files = Json::object();
-  for (const auto& [name, stamp] : file.files) {
-    files[name] = {{"bytes", stamp.bytes}, {"sha256", to_hex(stamp.sha256)}};
+  RunState state = file.state;
+  Json json = {{"version", kVersion}, {"clean_steps", 0}};  // clean_steps, as loss_scale: older versions expect it
+  json["random"] = {{"generator", kGenerators[0]}, {"step", state.step}};
+  for (const Field& field : kFields) {
+    json[pointer_of(field.path)] = std::visit([&](const auto& type) { return type.write(state); }, field.type);
   }
-  Json json = {
-      {"version", kVersion},
-      {"step", state.step},
-      {"tokens", state.tokens},
-      {"data_position", state.data_position},
-      {"data", {{"tokens", state.data_tokens}, {"hash", fmt::format("{:016x}", state.data_hash)}}},
-      {"stream", state.stream ? Json{{"piece", state.stream->piece}, {"token", state.stream->token}} : Json()},
-      {"random", {{"generator", kGenerator}, {"seed", state.seed}, {"step", state.step}}},
-      {"precision", state.precision},
-      {"loss_scale", state.loss_scale},
-      {"clean_steps", 0},  // clean_steps and loss_scale: older versions expect them
-      {"updates", state.updates},
-      {"validation_loss", optional_json(state.validation_loss)},
-      {"best_validation_loss", optional_json(state.best_validation_loss)},
-      {"best_step", state.best_step},
-      {"diagnostics",
-       {{"incidents", state.incidents},
-        {"left_out", state.left_out},
-        {"losses", {{"count", state.losses.count}, {"mean", state.losses.mean}, {"variance", state.losses.variance}}}}},
-      {"files", std::move(files)}};
+  json["files"] = Json::object();
+  for (const auto& [name, stamp] : file.files) {
+    json["files"][name] = {{"bytes", stamp.bytes}, {"sha256", to_hex(stamp.sha256)}};
+  }
   json["checksum"] = checksum(json);
   return json_text(json, 2) + "\n";
 }
@@ -178,44 +202,17 @@ std::string to_json(const StateFile& file) {
 StateFile parse_state(std::string_view text, std::string_view name) {
   const Json json = parse_json(text);
   if (json.is_discarded()) throw Error("[checkpoint] {}: expected JSON, found something else", name);
-  const Fields fields(json, name, "");
-  if (const uint64_t version = fields.whole("version"); version != kVersion) {
-    throw Error("[checkpoint] {}: expected version {}, found {}", name, kVersion, version);
-  }
-  if (const std::string found = fields.text("checksum"), expected = checksum(json); found != expected) {
-    throw Error("[checkpoint] {}: checksum: expected {}, found {}: the file was changed", name, expected,
-                in_quotes(found, 64));
-  }
-  const Fields random = fields.object("random");
-  if (const std::string generator = random.text("generator"); generator != kGenerator) {
-    random.fail("generator", kGenerator, generator);
-  }
-  const Fields data = fields.object("data");
+  const JsonFields fields(json, fmt::format("[checkpoint] {}", name));
+  check_fixed_fields(json, fields, name);
   StateFile file;
-  file.state = {
-      .step = fields.whole("step", kMaxSteps),
-      .tokens = fields.whole("tokens"),
-      .seed = random.whole("seed", UINT64_MAX),
-      .data_position = fields.whole("data_position"),
-      .precision = parse_precision(fields),
-      .updates = json.contains("updates") ? fields.whole("updates") : fields.whole("step"),
-      .loss_scale = fields.real("loss_scale", std::numeric_limits<float>::min(), std::numeric_limits<float>::max()),
-      .validation_loss = fields.optional_loss("validation_loss"),
-      .best_validation_loss = fields.optional_loss("best_validation_loss"),
-      .best_step = fields.whole("best_step"),
-      .data_tokens = data.whole("tokens"),
-      .data_hash = data.hexadecimal("hash"),
-      .stream = parse_stream(json, fields)};
-  if (file.state.updates > file.state.step) fields.fail("updates", "at most the step", fields.at("updates"));
-  if (file.state.best_step > file.state.step) fields.fail("best_step", "at most the step", fields.at("best_step"));
-  if (random.whole("step") != file.state.step) {
-    random.fail("step", fmt::format("{}, the step", file.state.step), random.at("step"));
+  for (const Field& field : kFields) read(field, fields, field.path, file.state);
+  if (const JsonFields random = fields.object("random"); random.whole("step", kMaxCount) != file.state.step) {
+    random.fail("step", fmt::format("{}, the step", file.state.step));
   }
-  parse_diagnostics(json, fields, file.state);
-  const Fields files = fields.object("files");
+  const JsonFields files = fields.object("files");
   for (const auto& [key, value] : fields.at("files").items()) {
-    check_file_name(files, key);
-    file.files.emplace(key, parse_stamp(files.object(key.c_str())));
+    check_file_name(name, key);
+    file.files.emplace(key, parse_stamp(files.object(key)));
   }
   return file;
 }

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "config/run_folder.h"
 #include "core/error.h"
+#include "core/team.h"
 #include "core/text.h"
-#include "train/run.h"
-#include "train/workers.h"
 
 namespace quern::cli {
 namespace {
@@ -36,7 +36,7 @@ constexpr Flag kFlags[] = {
     {"--memory", "train.memory", "Memory limit of the run, such as 512M or 2G; does not affect the result"},
     {"--threads", "train.threads", "Worker threads, 1 to 64 (default: all cores); does not affect the result"},
 };
-static_assert(train::kMaxThreads == 64);  // the help text contains this number
+static_assert(kMaxThreads == 64);  // the help text contains this number
 
 void add_flag(Parser command, ConfigOptions& options, const Flag& flag) {
   const auto add = [&options, &flag](const std::string& value) {
@@ -52,7 +52,7 @@ void check_threads(const FlagSetting& flag) {
   constexpr std::string_view kSetting = "train.threads=";
   if (!flag.setting.starts_with(kSetting)) return;
   std::string value = flag.setting.substr(kSetting.size());
-  const std::string problem = check_whole_number(value, {1, train::kMaxThreads});
+  const std::string problem = check_whole_number(value, {1, kMaxThreads});
   if (!problem.empty()) throw Error("[config] {}: {}", flag.where, problem);
 }
 

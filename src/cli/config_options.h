@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/parser.h"
-#include "train/config.h"
+#include "config/config.h"
 
 namespace quern::cli {
 

@@ -11,10 +11,10 @@
 #include "cli/warnings.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "evaluate/evaluate.h"
+#include "evaluate/evaluation_text.h"
+#include "evaluate/load.h"
 #include "report/numbers.h"
-#include "train/evaluate.h"
-#include "train/evaluation_text.h"
-#include "train/load.h"
 
 namespace quern::cli {
 namespace {
@@ -52,10 +52,9 @@ void print(const train::Evaluation& result, uint64_t step, bool json) {
 
 int run_eval(const Options& options) {
   if (options.run.empty()) throw Error("eval: expected --run DIR, a trained run; run `quern eval --help`");
-  Warnings warnings;
   Progress progress;
   progress.show("reading the model and the text");
-  const train::TrainedModel trained = train::load_model(options.run, warnings);
+  const train::TrainedModel trained = train::load_model(options.run, warn);
   const train::EvaluationText text = train::open_evaluation_text(trained, {options.data.begin(), options.data.end()});
   const nn::ModelConfig& config = trained.model->config();
   const data::ValidationBatches windows(text.range, static_cast<uint32_t>(config.context));

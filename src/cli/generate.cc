@@ -10,9 +10,9 @@
 #include "cli/warnings.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "evaluate/load.h"
 #include "generate/generate.h"
 #include "generate/utf8_stream.h"
-#include "train/load.h"
 
 namespace quern::cli {
 namespace {
@@ -38,8 +38,7 @@ int run_generate(const Options& options) {
   if (options.prompt && options.prompt->empty()) {
     throw Error("generate: --prompt: expected a text, found an empty one; omit --prompt to start with a new line");
   }
-  Warnings warnings;
-  const train::TrainedModel trained = train::load_model(options.run, warnings);
+  const train::TrainedModel trained = train::load_model(options.run, warn);
   const data::Tokenizer& tokenizer = trained.needed_tokenizer();
   Decoder decoder(*trained.model, {.threads = options.threads});
   Utf8Stream text;

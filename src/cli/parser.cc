@@ -12,8 +12,8 @@
 #include "cli/version.h"
 #include "core/cpu_info.h"
 #include "core/error.h"
+#include "core/team.h"
 #include "core/text.h"
-#include "train/workers.h"
 
 namespace quern::cli {
 namespace {
@@ -103,9 +103,8 @@ void Parser::add_word(const char* name, std::string& value, const std::string& h
 }
 
 void Parser::add_threads(size_t& threads) {
-  threads = std::min(cpu_info().usable_cores, train::kMaxThreads);
-  add_number("--threads", threads, "N", fmt::format("Worker threads, 1 to {}", train::kMaxThreads),
-             {1, train::kMaxThreads});
+  threads = std::min(cpu_info().usable_cores, kMaxThreads);
+  add_number("--threads", threads, "N", fmt::format("Worker threads, 1 to {}", kMaxThreads), {1, kMaxThreads});
 }
 
 bool Parser::parsed() const { return app_->parsed(); }

@@ -14,12 +14,12 @@
 #include "cli/commands.h"
 #include "cli/machine_json.h"
 #include "cli/warnings.h"
+#include "config/run_folder.h"
 #include "core/error.h"
 #include "core/json.h"
 #include "report/loss_curve.h"
 #include "report/run_log.h"
 #include "report/run_summary.h"
-#include "train/run.h"
 
 namespace quern::cli {
 namespace {
@@ -135,8 +135,7 @@ int run_report(const Options& options) {
   const report::RunLog log = report::read_run_log(fs::path(options.run) / "metrics.jsonl");
   const report::RunSummary summary = report::summarise(config, log);
   if (options.csv) {
-    Warnings warnings;
-    for (const std::string& line : log.damaged) warnings.on_warning(line + "; the line was skipped");
+    for (const std::string& line : log.damaged) warn(line + "; the line was skipped");
     fmt::print("{}", report::to_csv(log));
   } else if (options.json) {
     fmt::print("{}\n", json_text(to_json(options, summary, config), 2));

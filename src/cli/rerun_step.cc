@@ -7,8 +7,8 @@
 
 #include "cli/commands.h"
 #include "core/error.h"
-#include "train/incident.h"
-#include "train/rerun_step.h"
+#include "diagnose/incident.h"
+#include "diagnose/rerun_step.h"
 
 namespace quern::cli {
 namespace {

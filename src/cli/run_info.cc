@@ -7,11 +7,11 @@
 #include "checkpoint/checkpoint.h"
 #include "cli/machine_json.h"
 #include "cli/warnings.h"
+#include "config/run_folder.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "evaluate/load.h"
 #include "report/numbers.h"
-#include "train/load.h"
-#include "train/run.h"
 
 namespace quern::cli {
 namespace {
@@ -28,7 +28,7 @@ Json or_null(const std::optional<double>& value) { return value ? Json(*value) :
 std::string or_none(const std::optional<double>& value) { return value ? report::loss_text(*value) : "none"; }
 
 Json describe(const std::string& folder, const train::RunConfig& config, const checkpoint::Checkpoint& newest) {
-  const checkpoint::State& state = newest.state();
+  const RunState& state = newest.state();
   const auto& model = config.model;
   return {{"run", folder},
           {"step", state.step},
@@ -50,7 +50,7 @@ Json describe(const std::string& folder, const train::RunConfig& config, const c
 }
 
 void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& newest) {
-  const checkpoint::State& state = newest.state();
+  const RunState& state = newest.state();
   const auto& model = config.model;
   fmt::print("step         {} of {}, {} tokens seen\n", state.step, config.train.steps, state.tokens);
   fmt::print("model        {} parameters: {} layers, {} heads, width {}, context {}\n", count_values(newest.model()),
@@ -65,8 +65,7 @@ void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& ne
 
 void print_run_info(const std::string& folder, bool json) {
   const train::RunConfig config = train::read_config(folder);
-  Warnings warnings;
-  const auto newest = train::newest_checkpoint(folder, warnings, checkpoint::Parts::kWeights);
+  const auto newest = train::newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
   if (!newest) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder);
   if (json) {
     fmt::print("{}\n", json_text(describe(folder, config, *newest), 2));

@@ -10,13 +10,13 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "cli/warnings.h"
+#include "config/config.h"
 #include "core/error.h"
 #include "core/mapped_file.h"
 #include "core/text.h"
 #include "data/token_shard_writer.h"
 #include "data/token_shards.h"
-#include "train/config.h"
-#include "train/dataset.h"
+#include "dataset/dataset.h"
 
 namespace quern::cli {
 namespace {
@@ -123,7 +123,7 @@ int run_tokenize(const Options& options) {
   if (!options.out.empty()) write_pair(*text.stream, *tokenizer, options.out);
   progress.clear();
   if (text.documents > 1 && !tokenizer->end_of_text()) {
-    Warnings().on_warning(train::no_end_of_text(fmt::format("{}", fmt::join(options.data, ", ")), *tokenizer));
+    warn(train::no_end_of_text(fmt::format("{}", fmt::join(options.data, ", ")), *tokenizer));
   }
   fmt::print("{} bytes, {} tokens, {:.3f} bytes per token; vocabulary {} ({})\n", text.bytes, text.stream->size(),
              static_cast<double>(text.bytes) / static_cast<double>(text.stream->size()), tokenizer->vocabulary_size(),

@@ -18,9 +18,9 @@
 #include "report/machine.h"
 #include "report/profiler.h"
 #include "report/run_files.h"
-#include "train/observers.h"
-#include "train/run.h"
-#include "train/trainer.h"
+#include "run/observers.h"
+#include "run/run.h"
+#include "train/plan.h"
 
 namespace quern::cli {
 namespace {

@@ -6,14 +6,9 @@
 
 #include "core/text.h"
 #include "report/output.h"
-#include "train/observer.h"
 
 namespace quern::cli {
 
-struct Warnings : train::Observer {
-  void on_warning(const std::string& text) override {
-    report::Output(stderr).print("quern: warning: {}\n", printable(text));
-  }
-};
+inline void warn(const std::string& text) { report::Output(stderr).print("quern: warning: {}\n", printable(text)); }
 
 }  // namespace quern::cli

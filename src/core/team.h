@@ -14,6 +14,8 @@
 
 namespace quern {
 
+inline constexpr size_t kMaxThreads = 64;  // guarantee I1 is tested up to this number
+
 // Thrown in a thread that waits for others, when the wait cannot end because one of them failed.
 struct Stopped {};
 
@@ -22,6 +24,14 @@ struct WaitTimes {
   double tickets = 0;  // for the turn to add to a gradient
   double team = 0;     // for the other members of its team
   double queue = 0;    // for work
+
+  WaitTimes operator-(const WaitTimes& other) const {
+    return {tickets - other.tickets, team - other.team, queue - other.queue};
+  }
+  WaitTimes operator+(const WaitTimes& other) const {
+    return {tickets + other.tickets, team + other.team, queue + other.queue};
+  }
+  double sum() const { return tickets + team + queue; }
 };
 
 // A sum that one thread adds to and any thread may read.

@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "config/config.h"
 #include "report/limiter.h"
 #include "report/output.h"
 #include "report/utilisation.h"
-#include "train/config.h"
-#include "train/observer.h"
+#include "run/observer.h"
 
 namespace quern::report {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "train/observer.h"
+#include "run/observer.h"
 
 namespace quern::report {
 

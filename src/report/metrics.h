@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "train/observer.h"
+#include "run/observer.h"
 
 namespace quern::report {
 

@@ -7,7 +7,7 @@
 
 #include "core/byte_size.h"
 #include "report/trace.h"
-#include "train/trainer.h"
+#include "train/plan.h"
 
 namespace quern::report {
 
@@ -16,12 +16,12 @@ Profiler::Profiler(ProfilerOptions options) : options_(std::move(options)) {
 }
 
 void Profiler::on_start(const train::RunStart& start) {
-  if (start.trainer == nullptr || !wanted()) return;
-  const size_t workers = start.trainer->threads();
+  if (!start.set_profile || !wanted()) return;
+  const size_t workers = start.plan->threads;
   profile_ = std::make_unique<Profile>(ProfileOptions{
       .threads = workers + 1, .events = options_.trace.empty() ? 0 : std::max<size_t>(4096, kTraceCalls / workers)});
   summary_ = {.profile = profile_.get(), .workers = workers};
-  start.trainer->set_profile(profile_.get());
+  start.set_profile(profile_.get());
   here_.emplace(*profile_, workers);
 }
 

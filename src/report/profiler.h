@@ -8,7 +8,7 @@
 #include "quern/profile.h"
 #include "report/output.h"
 #include "report/profile_table.h"
-#include "train/observer.h"
+#include "run/observer.h"
 
 namespace quern::report {
 

@@ -5,7 +5,7 @@
 
 #include "report/metrics.h"
 #include "report/tensorboard.h"
-#include "train/observers.h"
+#include "run/observers.h"
 
 namespace quern::report {
 

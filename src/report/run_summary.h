@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "config/config.h"
 #include "report/run_log.h"
-#include "train/config.h"
 
 namespace quern::report {
 

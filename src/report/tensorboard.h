@@ -8,7 +8,7 @@
 #include <string>
 
 #include "report/protobuf.h"
-#include "train/observer.h"
+#include "run/observer.h"
 
 namespace quern::report {
 

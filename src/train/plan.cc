@@ -8,12 +8,13 @@
 #include "core/byte_size.h"
 #include "core/cpu_info.h"
 #include "core/error.h"
+#include "core/team.h"
 #include "data/prefetcher.h"
 #include "nn/gradient.h"
 #include "nn/models/language_model.h"
 #include "nn/weights.h"
 #include "optim/optimizer.h"
-#include "train/workers.h"
+#include "parallel/workers.h"
 
 namespace quern::train {
 namespace {
@@ -32,20 +33,6 @@ struct LogitRows {
   double time;
 };
 constexpr LogitRows kLogitRows[] = {{kAllLogitRows, 1.0}, {128, 1.01}, {64, 1.07}, {32, 1.20}};
-
-size_t sequences_per_step(const RunConfig& config) { return config.train.batch * config.train.accumulation; }
-
-kernels::DType storage_of(Precision precision) {
-  switch (precision) {
-    case Precision::kFp32:
-      return kernels::DType::kF32;
-    case Precision::kBf16:
-      return kernels::DType::kBF16;
-    case Precision::kFp16:
-      return kernels::DType::kF16;
-  }
-  return kernels::DType::kF32;
-}
 
 // Relative step time if activations of `interval` layers are in memory at once: forward is repeated for all but the
 // topmost group of layers, in each group without the last product.
@@ -75,7 +62,7 @@ class Planner {
   std::vector<Plan> candidates() const {
     std::vector<Plan> plans;
     const size_t threads = thread_count(config_);
-    const StepCut whole = cut_step(sequences_per_step(config_), config_.model.context, threads);
+    const StepCut whole = cut_step(config_.sequences_per_step(), config_.model.context, threads);
     for (size_t teams = whole.teams; teams > 0; --teams) {
       StepCut cut = whole;
       cut.teams = teams;
@@ -151,16 +138,6 @@ nn::WorkspaceOptions Plan::workspace(size_t team) const {
           .members = members_of(team, cut.teams, threads),
           .interval = interval,
           .logit_rows = logit_rows};
-}
-
-nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
-  return {.layers = config.model.layers,
-          .heads = config.model.heads,
-          .width = config.model.width,
-          .context = config.model.context,
-          .vocabulary = vocabulary,
-          .dropout = static_cast<float>(config.model.dropout),
-          .storage = storage_of(config.train.precision)};
 }
 
 size_t thread_count(const RunConfig& config) {

@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "config/model_settings.h"
 #include "nn/declaration.h"
-#include "nn/models/model_config.h"
 #include "nn/workspace.h"
-#include "train/config.h"
-#include "train/step_cut.h"
+#include "parallel/step_cut.h"
 
 namespace quern::train {
 
@@ -43,9 +42,6 @@ struct Plan {
 
   nn::WorkspaceOptions workspace(size_t team) const;
 };
-
-// The model part of a run's config, with the vocabulary of the data.
-nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary);
 
 // train.threads, or the number of usable cores if that is 0.
 size_t thread_count(const RunConfig& config);

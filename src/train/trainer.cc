@@ -43,22 +43,42 @@ OptimizerOptions optimizer_options(const RunConfig& config) {
           .clip = static_cast<float>(config.optimizer.clip)};
 }
 
-size_t sequences_per_step(const RunConfig& config) { return config.train.batch * config.train.accumulation; }
+// Measures a step from its construction to stop().
+class StepTimer {
+ public:
+  explicit StepTimer(Workers& workers) : workers_(workers) {
+    workers_.count_from_now();
+    before_ = workers_.waits();
+  }
+
+  void stop(StepReport& report) {
+    report.seconds = seconds_now() - start_;
+    workers_.count_until_now();
+    report.waits = workers_.waits() - before_;
+    report.cpu_seconds = cpu_seconds() - cpu_start_;
+  }
+
+ private:
+  Workers& workers_;
+  double start_ = seconds_now(), cpu_start_ = cpu_seconds();
+  WaitTimes before_;
+};
 
 }  // namespace
 
 Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, const data::BatchSource& batches,
-                 TrainerOptions options)
+                 RunState& state, TrainerOptions options)
     : config_(config),
       options_(std::move(options)),
       model_(model),
       batches_(batches),
+      state_(state),
       schedule_(schedule_of(config)),
       optimizer_(make_optimizer(model.parameters(), optimizer_options(config))),
       plan_(plan),
       gradient_(model.parameters(), options_.teams != 0 ? options_.teams : plan.cut.teams),
-      losses_(sequences_per_step(config)),
-      health_(model.parameters()) {
+      losses_(config.sequences_per_step()),
+      changes_(model.parameters().segments().size()) {
   if (options_.teams != 0) plan_.cut.teams = options_.teams;
   const size_t threads = plan_.threads, teams = plan_.cut.teams;
   for (size_t team = 0; team < teams; ++team) work_.emplace_back(model.activations(), plan_.workspace(team));
@@ -75,110 +95,34 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, co
 
 Trainer::~Trainer() = default;
 
+const std::array<Trainer::Phase, 3> Trainer::kPhases = {{
+    {&Trainer::feed_micro_batches, &Trainer::train_micro_batch},  // forward, loss, backward
+    {&Trainer::begin_join, &Trainer::join_segments},              // the two gradients of the token table
+    {&Trainer::begin_update, &Trainer::update_segments},          // clip, AdamW, repack
+}};
+
 StepReport Trainer::step() {
   workers_->rethrow();
-  if (prefetcher_ == nullptr) {
-    prefetcher_ = std::make_unique<data::Prefetcher>(
-        batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
-                                        .sequences_per_step = static_cast<uint32_t>(sequences_per_step(config_)),
-                                        .at_once = static_cast<uint32_t>(plan_.cut.at_once),
-                                        .first_step = static_cast<uint32_t>(steps_done_ + left_out_),
-                                        .position = position_});
-  }
-  before_ = state();
-  const double start = seconds_now(), cpu_start = cpu_seconds();
-  workers_->count_from_now();
-  const WaitTimes before = workers_->waits();
-  const uint32_t finished = finished_.value();
-  rate_ = schedule_.at(steps_done_ + 1);
-  const uint64_t interval = config_.diagnostics.health_interval;
-  measures_ = interval > 0 && (steps_done_ + 1) % interval == 0;
-  gradient_.measure(measures_);
-  set_profile_place({.step = static_cast<uint32_t>(steps_done_ + 1)});
+  before_ = state_;
+  prepare_step();
+  StepTimer timer(*workers_);
   const Timed timed(kStep);
-  const double data_wait = feed();
+  const uint32_t finished = finished_.value();
+  begin_from(0);
   finished_.await_change(finished);
   workers_->rethrow();
-  health_report_ = measures_ ? &health_.report(steps_done_ + 1, gradient_, updates()) : nullptr;
-  if (updates()) ++updates_done_;
-  if (trouble_ == Trouble::kNone) trend_.add(loss_);
-  turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
-  ++steps_done_;
-  const double seconds = seconds_now() - start;
-  workers_->count_until_now();
-  times_.total += seconds * static_cast<double>(workers_->threads());
-  const WaitTimes after = workers_->waits();
-  const WaitTimes waits{after.tickets - before.tickets, after.team - before.team, after.queue - before.queue};
-  times_.waits.tickets += waits.tickets;
-  times_.waits.team += waits.team;
-  times_.waits.queue += waits.queue;
-
-  const uint64_t tokens = sequences_per_step(config_) * config_.model.context;
-  return {.step = steps_done_,
-          .loss = loss_,
-          .rate = rate_,
-          .gradient_norm = update_.gradient_norm,
-          .finite = update_.finite,
-          .trouble = trouble_,
-          .spike_z = spike_z_,
-          .tokens = tokens,
-          .seconds = seconds,
-          .threads = workers_->threads(),
-          .waits = waits,
-          .data_wait = data_wait,
-          .cpu_seconds = cpu_seconds() - cpu_start};
+  advance_state();
+  StepReport result = report();
+  timer.stop(result);
+  times_.total += result.seconds * static_cast<double>(result.threads);
+  times_.waits = times_.waits + result.waits;
+  return result;
 }
 
-data::Batch* Trainer::next_batch(double& waited) {
-  const Timed timed(kBatchWait);
-  const double start = seconds_now();
-  data::Batch* batch = prefetcher_->next();
-  waited += seconds_now() - start;
-  return batch;
-}
-
-// Returns the seconds spent waiting for batches.
-double Trainer::feed() {
-  double waited = 0;
-  remaining_.store(plan_.cut.micro_batches, std::memory_order_relaxed);  // made visible by the queue
-  for (uint32_t i = 0; i < plan_.cut.micro_batches; ++i) {
-    data::Batch* batch = next_batch(waited);
-    if (batch == nullptr) break;  // a worker failed
-    position_ = batch->after;
-    workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = batch});
-  }
-  return waited;
-}
-
-void Trainer::run(const Task& task, size_t team, const Member& member) {
-  if (options_.before_task) options_.before_task(task, member);
-  if (task.kind == TaskKind::kTrain) return train(*task.batch, task.index, team, member);
-  if (task.kind == TaskKind::kLoss) return evaluation_->run(task.index, team, work_[team], member);
-  set_profile_place({.step = static_cast<uint32_t>(steps_done_ + 1)});
-  for (size_t i; (i = next_piece_.fetch_add(1, std::memory_order_relaxed)) < pieces_;) {
-    if (task.kind == TaskKind::kJoin) {
-      gradient_.join(i);
-    } else {
-      update(i);
-    }
-  }
-}
-
-void Trainer::update(size_t segment) {
-  const std::span<float> weights = model_.weights().values();
-  {
-    const Timed timed(kAdamW, kAdamWBytes * static_cast<double>(model_.parameters().segments()[segment].size));
-    if (measures_) {
-      health_.set_change(segment, optimizer_->update_and_measure(segment, weights, gradient_.values()));
-    } else {
-      optimizer_->update(segment, weights, gradient_.values());
-    }
-  }
-  model_.weights().repack(segment);
-}
-
-void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const Member& member) {
-  const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
+void Trainer::train_micro_batch(const Task& task, size_t team, const Member& member) {
+  const data::Batch& batch = *task.batch;
+  const uint32_t index = task.index;
+  const double tokens = static_cast<double>(config_.sequences_per_step() * config_.model.context);
   nn::Workspace& work = work_[team];
   set_profile_place({.step = batch.step + 1, .micro_batch = index});
   model_.forward_backward(
@@ -197,52 +141,136 @@ void Trainer::train(const data::Batch& batch, uint32_t index, size_t team, const
   }
 }
 
+void Trainer::join_segments(const Task&, size_t, const Member&) {
+  for (size_t i; (i = next_piece()) < pieces_;) gradient_.join(i);
+}
+
+void Trainer::update_segments(const Task&, size_t, const Member&) {
+  for (size_t i; (i = next_piece()) < pieces_;) update(i);
+}
+
+void Trainer::update(size_t segment) {
+  const std::span<float> weights = model_.weights().values();
+  {
+    const Timed timed(kAdamW, kAdamWBytes * static_cast<double>(model_.parameters().segments()[segment].size));
+    if (current_.measured) {
+      changes_[segment] = optimizer_->update_and_measure(segment, weights, gradient_.values());
+    } else {
+      optimizer_->update(segment, weights, gradient_.values());
+    }
+  }
+  model_.weights().repack(segment);
+}
+
+// Begins the first phase from this one that has something to do, or ends the step.
+void Trainer::begin_from(size_t phase) {
+  while (phase < kPhases.size() && !(this->*kPhases[phase].begin)()) ++phase;
+  if (phase == kPhases.size()) finished_.add(1);
+}
+
+// Called by every member of a team.
+void Trainer::run(const Task& task, size_t team, const Member& member) {
+  if (options_.before_task) options_.before_task(task, member);
+  if (task.kind == TaskKind::kLoss) return evaluation_->run(task.index, team, work_[team], member);
+  set_profile_place({.step = static_cast<uint32_t>(state_.step + 1)});
+  (this->*kPhases[static_cast<size_t>(task.kind)].work)(task, team, member);
+}
+
 // Called by the leader of the team that did the task.
 void Trainer::done(const Task& task) {
   if (task.batch != nullptr) prefetcher_->give_back(task.batch);
   // Acquires the writes that other teams released here and passes them on: the last team starts the next phase.
   if (remaining_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  switch (task.kind) {
-    case TaskKind::kTrain:
-      return begin_join();
-    case TaskKind::kJoin:
-      return begin_update();
-    case TaskKind::kUpdate:
-    case TaskKind::kLoss:
-      return finished_.add(1);
-  }
+  if (task.kind == TaskKind::kLoss) return finished_.add(1);
+  begin_from(static_cast<size_t>(task.kind) + 1);
 }
 
-void Trainer::begin_join() {
+void Trainer::prepare_step() {
+  if (prefetcher_ == nullptr) {
+    prefetcher_ = std::make_unique<data::Prefetcher>(
+        batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
+                                        .sequences_per_step = static_cast<uint32_t>(config_.sequences_per_step()),
+                                        .at_once = static_cast<uint32_t>(plan_.cut.at_once),
+                                        .first_step = state_.next_data_step(),
+                                        .position = state_.stream.value_or(data::StreamPosition{})});
+  }
+  const uint64_t interval = config_.diagnostics.health_interval, step = state_.step + 1;
+  current_ = {.rate = schedule_.at(step), .measured = interval > 0 && step % interval == 0};
+  gradient_.measure(current_.measured);
+  set_profile_place({.step = static_cast<uint32_t>(step)});
+}
+
+bool Trainer::feed_micro_batches() {
+  remaining_.store(plan_.cut.micro_batches, std::memory_order_relaxed);  // made visible by the queue
+  for (uint32_t i = 0; i < plan_.cut.micro_batches; ++i) {
+    data::Batch* batch = next_batch();
+    if (batch == nullptr) break;  // a worker failed
+    if (state_.stream) state_.stream = batch->after;
+    workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = batch});
+  }
+  return true;
+}
+
+data::Batch* Trainer::next_batch() {
+  const Timed timed(kBatchWait);
+  const double start = seconds_now();
+  data::Batch* batch = prefetcher_->next();
+  current_.data_wait += seconds_now() - start;
+  return batch;
+}
+
+bool Trainer::begin_join() {
   constexpr size_t kFew = 4;  // not worth waking other threads for
   if (gradient_.joins() > kFew) return submit_to_every_team(TaskKind::kJoin, gradient_.joins());
   gradient_.join_all();
-  begin_update();
+  return false;
 }
 
-void Trainer::begin_update() {
-  update_ = optimizer_->begin(gradient_.squared_norm(), rate_, updates_done_ + 1);
-  const double tokens = static_cast<double>(sequences_per_step(config_) * config_.model.context);
-  loss_ = std::accumulate(losses_.begin(), losses_.end(), 0.0) / tokens;
-  trouble_ = judge();
-  if (!updates()) return finished_.add(1);
-  submit_to_every_team(TaskKind::kUpdate, model_.parameters().segments().size());
+bool Trainer::begin_update() {
+  current_.update = optimizer_->begin(gradient_.squared_norm(), current_.rate, state_.updates + 1);
+  const double tokens = static_cast<double>(config_.sequences_per_step() * config_.model.context);
+  current_.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / tokens;
+  current_.spike_z = std::isfinite(current_.loss) ? state_.losses.z(current_.loss) : 0;
+  current_.trouble = judge();
+  return updates() && submit_to_every_team(TaskKind::kUpdate, model_.parameters().segments().size());
 }
 
-Trouble Trainer::judge() {
-  spike_z_ = std::isfinite(loss_) ? trend_.z(loss_) : 0;
-  if (!std::isfinite(loss_)) return Trouble::kLoss;
-  if (!update_.finite) return Trouble::kGradient;
+Trouble Trainer::judge() const {
+  if (!std::isfinite(current_.loss)) return Trouble::kLoss;
+  if (!current_.update.finite) return Trouble::kGradient;
   const double max = config_.diagnostics.spike_z;
-  return max > 0 && spike_z_ > max ? Trouble::kSpike : Trouble::kNone;
+  return max > 0 && current_.spike_z > max ? Trouble::kSpike : Trouble::kNone;
 }
 
-void Trainer::submit_to_every_team(TaskKind kind, size_t pieces) {
+bool Trainer::submit_to_every_team(TaskKind kind, size_t pieces) {
   pieces_ = pieces;
   next_piece_.store(0, std::memory_order_relaxed);
   const size_t tasks = workers_->teams();
   remaining_.store(tasks, std::memory_order_relaxed);  // all three made visible by the queue
   for (size_t i = 0; i < tasks; ++i) workers_->submit({.kind = kind, .index = static_cast<uint32_t>(i)});
+  return true;
+}
+
+void Trainer::advance_state() {
+  turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
+  if (updates()) ++state_.updates;
+  if (current_.trouble == Trouble::kNone) state_.losses.add(current_.loss);
+  ++state_.step;
+  state_.data_position += config_.sequences_per_step();
+  state_.tokens += config_.sequences_per_step() * config_.model.context;
+}
+
+StepReport Trainer::report() const {
+  return {.step = state_.step,
+          .loss = current_.loss,
+          .rate = current_.rate,
+          .gradient_norm = current_.update.gradient_norm,
+          .finite = current_.update.finite,
+          .trouble = current_.trouble,
+          .spike_z = current_.spike_z,
+          .tokens = config_.sequences_per_step() * config_.model.context,
+          .threads = workers_->threads(),
+          .data_wait = current_.data_wait};
 }
 
 double Trainer::evaluate(const data::ValidationBatches& windows) {
@@ -283,67 +311,23 @@ void Trainer::set_profile(Profile* profile) {
   workers_->set_profile(profile);
 }
 
-TrainerState Trainer::state() const {
-  return {
-      .steps = steps_done_, .left_out = left_out_, .position = position_, .updates = updates_done_, .losses = trend_};
-}
-
-void Trainer::resume(const TrainerState& state) {
-  steps_done_ = state.steps;
-  left_out_ = state.left_out;
-  position_ = state.position;
-  updates_done_ = state.updates;
-  trend_ = state.losses;
+void Trainer::resume() {
   prefetcher_.reset();
   model_.weights().repack();
 }
 
-void Trainer::resume_after(uint64_t steps, const data::StreamPosition& position) {
-  TrainerState there = state();
-  there.steps = steps;
-  there.updates = steps;
-  there.position = position;
-  resume(there);
-}
-
-StepTokens Trainer::read_step(const TrainerState& at) const {
-  const size_t T = config_.model.context, sequences = sequences_per_step(config_), at_once = plan_.cut.at_once;
-  const std::unique_ptr<data::BatchReader> reader = batches_.reader(at.position);
-  data::Batch batch;
-  batch.step = static_cast<uint32_t>(at.steps + at.left_out);
-  StepTokens tokens;
-  for (size_t first = 0; first < sequences; first += at_once) {
-    batch.first = static_cast<uint32_t>(first);
-    batch.sequences = static_cast<uint32_t>(std::min(at_once, sequences - first));
-    batch.inputs.resize(batch.sequences * T);
-    batch.targets.resize(batch.sequences * T);
-    reader->read(batch);
-    tokens.inputs.insert(tokens.inputs.end(), batch.inputs.begin(), batch.inputs.end());
-    tokens.targets.insert(tokens.targets.end(), batch.targets.begin(), batch.targets.end());
-  }
-  return tokens;
-}
-
-// One sequence per turn is bit-identical to many at once. The workers are idle meanwhile: the end of the last step made
-// their writes visible, and the queue will make the writes here visible to them.
-Findings Trainer::examine(const StepTokens& tokens, const TrainerState& at) {
-  const size_t T = config_.model.context, sequences = sequences_per_step(config_);
-  const auto scale = static_cast<float>(1 / static_cast<double>(sequences * T));
-  gradient_.measure(false);
-  FirstBad watch;
-  for (size_t s = 0; s < sequences && !watch.where(); ++s) {
-    model_.forward_backward({.tokens = tokens.inputs.data() + s * T,
-                             .targets = tokens.targets.data() + s * T,
-                             .sequences = 1,
-                             .T = T,
-                             .seed = config_.train.seed,
-                             .step = static_cast<uint32_t>(at.steps + at.left_out),
-                             .first_sequence = static_cast<uint32_t>(s),
-                             .turn = {.number = turns_done_++, .first = s == 0, .last = true}},
-                            {.scale = scale, .gradient = gradient_, .watch = &watch}, work_[0]);
-  }
-  gradient_.join_all();
-  return {.weight = first_bad_tensor(model_.parameters(), model_.weights().values()), .pass = watch.where()};
+StepContext Trainer::context() {
+  return {.config = config_,
+          .plan = plan_,
+          .model = model_,
+          .batches = batches_,
+          .before = before_,
+          .losses = losses_,
+          .measured = current_.measured,
+          .changes = current_.measured && updates() ? std::span<const Change>(changes_) : std::span<const Change>(),
+          .gradient = gradient_,
+          .work = work_[0],
+          .turns = turns_done_};
 }
 
 }  // namespace quern::train

@@ -2,6 +2,7 @@
 // number of threads.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -10,20 +11,19 @@
 #include <optional>
 #include <vector>
 
+#include "checkpoint/state.h"
+#include "config/config.h"
 #include "data/batch_reader.h"
 #include "data/batch_source.h"
 #include "data/prefetcher.h"
+#include "evaluate/evaluate.h"
 #include "nn/model.h"
-#include "optim/loss_trend.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
-#include "train/config.h"
-#include "train/evaluate.h"
-#include "train/examine.h"
-#include "train/health.h"
-#include "train/observer.h"
+#include "parallel/workers.h"
 #include "train/plan.h"
-#include "train/workers.h"
+#include "train/step_context.h"
+#include "train/step_report.h"
 
 namespace quern::train {
 
@@ -38,105 +38,89 @@ struct WorkerTimes {
   double total = 0;  // threads x seconds of steps
   WaitTimes waits;
 
-  double utilisation() const { return total > 0 ? 1 - (waits.tickets + waits.team + waits.queue) / total : 0; }
-};
-
-// Everything besides weights and moments that the next step depends on.
-struct TrainerState {
-  uint64_t steps = 0;                  // completed
-  uint64_t left_out = 0;               // steps whose data was skipped: the next step reads that of steps + left_out
-  data::StreamPosition position = {};  // start of the next step, for sources that need it
-  uint64_t updates = 0;                // completed steps whose update was not skipped
-  LossTrend losses = {};
-};
-
-// The token ids of a step: (sequences, T) each.
-struct StepTokens {
-  std::vector<int32_t> inputs, targets;
-};
-
-// The first values of a step that are not finite.
-struct Findings {
-  std::optional<BadPlace> weight;  // before the step
-  std::optional<BadPlace> pass;    // forward, then backward, sequence by sequence
+  double utilisation() const { return total > 0 ? 1 - waits.sum() / total : 0; }
 };
 
 // A step needs no lock or barrier. The calling thread feeds micro-batches, prefetched by a background thread, into the
 // workers' queue. A worker takes a micro-batch through forward and backward on its own and adds weight gradients in its
-// turn. The worker that finishes the step's last micro-batch enqueues the update tasks; the one that finishes the last
-// of those wakes the caller. With fewer micro-batches than threads, several threads work on each as a team.
+// turn. The worker that finishes the last task of a phase enqueues those of the next one, and in the end wakes the
+// caller. With fewer micro-batches than threads, several threads work on each as a team.
 class Trainer {
  public:
-  // `model` and `batches` must outlive the trainer. `plan` must be made for this config and model.
+  // `model`, `batches` and `state` must outlive the trainer. `plan` must be made for this config and model. Every step
+  // advances `state`.
   Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, const data::BatchSource& batches,
-          TrainerOptions options = {});
+          RunState& state, TrainerOptions options = {});
   ~Trainer();
 
   // Runs the next step. Does not allocate once warm. Rethrows an exception of a worker; the weights are then
   // inconsistent and the trainer can only be destroyed, so resume from a checkpoint.
   StepReport step();
 
-  // Gradient statistics of the last step, every diagnostics.health_interval steps; null otherwise. Valid until the next
-  // step.
-  const HealthReport* health() const { return health_report_; }
-
-  // Changes diagnostics.health_interval; 0 for never. Call between steps.
-  void measure_every(uint64_t steps) { config_.diagnostics.health_interval = steps; }
-
-  // The state before the last step. If that was an incident (StepReport::trouble), weights and moments are unchanged
-  // too, and resume(before_step()) undoes the step.
-  const TrainerState& before_step() const { return before_; }
-  TrainerState state() const;
-  // The losses of the last step's sequences, summed over their tokens.
-  std::span<const double> sequence_losses() const { return losses_; }
-
-  // The tokens of the step that starts in this state.
-  StepTokens read_step(const TrainerState& at) const;
-  // Repeats a step's passes with the current weights, sequence by sequence, until a value is not finite. Runs on the
-  // calling thread in the workspace of steps and overwrites the gradient. The result does not depend on the number of
-  // threads.
-  Findings examine(const StepTokens& tokens, const TrainerState& at);
-  size_t sequences_at_once() const { return plan_.cut.at_once; }  // per micro-batch
-
   // The mean loss over the windows, using the threads and memory of steps. Throws like step().
   double evaluate(const data::ValidationBatches& windows);
 
-  uint64_t steps_done() const { return steps_done_; }
+  // Call after changing the state, the weights or the moments: continues from there.
+  void resume();
+
+  // The functions below are called between steps.
+
+  // For diagnosis. If the last step was an incident (StepReport::trouble), weights and moments are those before it: to
+  // undo the step, restore context().before and resume().
+  StepContext context();
   Optimizer& optimizer() { return *optimizer_; }
-  const nn::Gradient& gradient() const { return gradient_; }  // of the last step
-  size_t threads() const { return workers_->threads(); }
-  size_t teams() const { return workers_->teams(); }
   WorkerTimes times() const { return times_; }
-  // Call between steps. Reads a system file, which takes 5 microseconds.
+  // Reads a system file, which takes 5 microseconds.
   MemoryUse memory() const;
-  // Profiles the workers' time in steps as threads 0 ... threads() - 1 of `profile`, which must outlive the trainer;
-  // null stops profiling. Evaluations are not profiled. Call between steps.
+  // Changes diagnostics.health_interval; 0 for never.
+  void measure_every(uint64_t steps) { config_.diagnostics.health_interval = steps; }
+  // Profiles the workers' time in steps as threads 0 ... plan.threads - 1 of `profile`, which must outlive the trainer;
+  // null stops profiling. Evaluations are not profiled.
   void set_profile(Profile* profile);
-  // Continues from `state`. Weights and moments must already be those of that state.
-  void resume(const TrainerState& state);
-  // Continues as if this trainer had completed `steps` steps, each with an update. `position` is the value of
-  // position() at that step, for sources that need it.
-  void resume_after(uint64_t steps, const data::StreamPosition& position = {});
-  // Start of the next step in the text, for sources that need it.
-  const data::StreamPosition& position() const { return position_; }
 
  private:
+  // A part of a step, done by all teams.
+  struct Phase {
+    bool (Trainer::*begin)();  // enqueues its tasks; false if there is nothing to do
+    void (Trainer::*work)(const Task& task, size_t team, const Member& member);
+  };
+  static const std::array<Phase, 3> kPhases;
+
+  void prepare_step();
+  void begin_from(size_t phase);
   void run(const Task& task, size_t team, const Member& member);
   void done(const Task& task);
-  void train(const data::Batch& batch, uint32_t index, size_t team, const Member& member);
+  void advance_state();
+  StepReport report() const;
+
+  bool feed_micro_batches();
+  data::Batch* next_batch();
+  void train_micro_batch(const Task& task, size_t team, const Member& member);
+  bool begin_join();
+  void join_segments(const Task& task, size_t team, const Member& member);
+  bool begin_update();
+  void update_segments(const Task& task, size_t team, const Member& member);
   void update(size_t segment);
-  void begin_join();
-  void begin_update();
-  Trouble judge();
-  bool updates() const { return update_.finite && trouble_ == Trouble::kNone; }
-  void submit_to_every_team(TaskKind kind, size_t pieces);
-  data::Batch* next_batch(double& waited);
-  double feed();
+
+  Trouble judge() const;
+  bool updates() const { return current_.update.finite && current_.trouble == Trouble::kNone; }
+  bool submit_to_every_team(TaskKind kind, size_t pieces);
+  size_t next_piece() { return next_piece_.fetch_add(1, std::memory_order_relaxed); }
+
+  // Of the step that is running, or of the last one.
+  struct Current {
+    double rate = 0, loss = 0, spike_z = 0, data_wait = 0;
+    Trouble trouble = Trouble::kNone;
+    UpdateReport update = {};
+    bool measured = false;  // whether it collects statistics; set before its first task is submitted
+  };
 
   RunConfig config_;
   TrainerOptions options_;
   nn::Model& model_;
   const data::BatchSource& batches_;
+  RunState& state_;
+  RunState before_;  // the last step
   quern::Schedule schedule_;
   std::unique_ptr<Optimizer> optimizer_;
   Plan plan_;
@@ -144,20 +128,11 @@ class Trainer {
   std::unique_ptr<data::Prefetcher> prefetcher_;  // created by the first step
   std::deque<nn::Workspace> work_;                // per team
   std::vector<double> losses_;                    // per sequence of the step
-  uint64_t steps_done_ = 0, updates_done_ = 0, left_out_ = 0;
-  data::StreamPosition position_;
-  LossTrend trend_;
-  TrainerState before_;
-  double loss_ = 0, spike_z_ = 0;  // of the current step
-  Trouble trouble_ = Trouble::kNone;
+  std::vector<Change> changes_;                   // per segment
+  Current current_;
   uint32_t turns_done_ = 0;
-  UpdateReport update_;
-  Health health_;
-  bool measures_ = false;  // whether this step collects statistics; set before its first task is submitted
-  const HealthReport* health_report_ = nullptr;
   BufferPool pool_;                      // for evaluations
   std::optional<LossTasks> evaluation_;  // during an evaluation
-  double rate_ = 0;
   WorkerTimes times_;
   Profile* profile_ = nullptr;
 

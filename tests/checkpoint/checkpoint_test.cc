@@ -47,7 +47,7 @@ TEST(Checkpoint, RoundTrip) {
 TEST(Checkpoint, LossesMayBeMissingOrNotFinite) {
   const test::TemporaryFolder folder;
   const ToyRun run;
-  State state = state_at(1);
+  RunState state = state_at(1);
   state.validation_loss = std::nan("");
   state.best_validation_loss = std::nullopt;
   const Checkpoint checkpoint(save(folder.path(), run.tensors(), state, kToyConfig));
@@ -257,7 +257,7 @@ TEST(State, FieldsAreChecked) {
   EXPECT_TRUE(contains(message_with("/files/model.safetensors/sha256", "xyz"), "expected 64 hexadecimal digits"));
   EXPECT_TRUE(contains(message_with("/data/tokens", 1.5), "data.tokens: expected a whole number from 0, found '1.5'"));
   EXPECT_EQ(message_with("/updates", 12), "no error");
-  EXPECT_TRUE(contains(message_with("/updates", 13), "updates: expected at most the step, found '13'"));
+  EXPECT_TRUE(contains(message_with("/updates", 13), "updates: expected at most 12, found '13'"));
   EXPECT_TRUE(contains(message_with("/updates", nullptr), "updates: expected a whole number from 0"));
   EXPECT_EQ(message_with("/stream", nullptr), "no error");
   EXPECT_TRUE(contains(message_with("/stream", 3), "stream.: expected an object"));
@@ -291,7 +291,7 @@ TEST(State, ValuesThatNoRunReachesAreNamed) {
       {"/data/tokens", UINT64_MAX, "data.tokens: expected at most 9223372036854775807"},
       {"/stream/piece", UINT64_MAX, "stream.piece: expected at most 9223372036854775807"},
       {"/stream/token", UINT64_MAX, "stream.token: expected at most 9223372036854775807"},
-      {"/best_step", 13, "best_step: expected at most the step, found '13'"},
+      {"/best_step", 13, "best_step: expected at most 12, found '13'"},
       {"/random/step", 11, "random.step: expected 12, the step, found '11'"},
       {"/precision", "fp8", "precision: expected fp32, bf16, fp16, found"},
       {"/loss_scale", 0, "loss_scale: expected a number from"},
@@ -313,7 +313,70 @@ TEST(State, ValuesThatNoRunReachesAreNamed) {
   EXPECT_EQ(message_with("/validation_loss", -1e-9), "no error");  // rounding
 }
 
-// They counted every step as an update, and go on from there.
+// A file as versions before the table of fields wrote it: read completely, and written again byte for byte.
+TEST(State, TheFormatIsThatOfEarlierVersions) {
+  const std::string text = R"({
+  "best_step": 10,
+  "best_validation_loss": 1.25,
+  "checksum": "e58674f455f5dd0d8df9c44e367e41b3f04af5d95bc5c5523171a7ca8a5b838b",
+  "clean_steps": 0,
+  "data": {
+    "hash": "09864fc38202a5c5",
+    "tokens": 220156
+  },
+  "data_position": 368,
+  "diagnostics": {
+    "incidents": 2,
+    "left_out": 3,
+    "losses": {
+      "count": 20,
+      "mean": 1.7961112226614202,
+      "variance": 0.1963481235704225
+    }
+  },
+  "files": {
+    "model.safetensors": {
+      "bytes": 3250496,
+      "sha256": "68bc4a06c0e5b1e6587ad257d8941d302e8a6acb0f8552fc79292c8b42cb1754"
+    }
+  },
+  "loss_scale": 1.0,
+  "precision": "fp32",
+  "random": {
+    "generator": "philox4x32-10",
+    "seed": 1,
+    "step": 20
+  },
+  "step": 20,
+  "stream": {
+    "piece": 0,
+    "token": 40960
+  },
+  "tokens": 40960,
+  "updates": 18,
+  "validation_loss": 1.2550525717676906,
+  "version": 1
+}
+)";
+  const StateFile file = parse_state(text, "state.json");
+  const RunState expected{.step = 20,
+                          .updates = 18,
+                          .tokens = 40960,
+                          .data_position = 368,
+                          .stream = data::StreamPosition{.piece = 0, .token = 40960},
+                          .losses = {.count = 20, .mean = 1.7961112226614202, .variance = 0.1963481235704225},
+                          .seed = 1,
+                          .data = {.tokens = 220156, .hash = 0x09864fc38202a5c5},
+                          .incidents = 2,
+                          .skipped_steps = 3,
+                          .validation_loss = 1.2550525717676906,
+                          .best_validation_loss = 1.25,
+                          .best_step = 10};
+  EXPECT_EQ(file.state, expected);
+  EXPECT_EQ(to_json(file), text);
+}
+
+// They counted every step as an update, and continue from there.
 TEST(State, OlderFilesDoNotSayHowManyUpdatesThereWere) {
   auto json = nlohmann::json::parse(to_json(StateFile{state_at(12), {}}));
   EXPECT_EQ(parse_state(resealed(json), "state.json").state.updates, 6u);

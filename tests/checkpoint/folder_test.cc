@@ -16,7 +16,7 @@ using Steps = std::vector<uint64_t>;
 void save_with_loss(const fs::path& folder, uint64_t step, std::optional<double> loss) {
   ToyRun run;
   run.set(step);
-  State state = state_at(step);
+  RunState state = state_at(step);
   state.validation_loss = loss;
   save(folder, run.tensors(), state, kToyConfig);
 }

@@ -68,7 +68,8 @@ TEST(Trainer, AWarmStepAllocatesNothing) {
     nn::Gpt2 model(model_config(config, 61), plan.packed);
     model.initialise(1);
     Profile profile({.threads = plan.threads + 1, .events = 50});
-    Trainer trainer(config, plan, model, batches);
+    RunState state;
+    Trainer trainer(config, plan, model, batches, state);
     for (int i = 0; i < 12; ++i) trainer.step();  // so that every worker had its turn
     EXPECT_EQ(allocations_of([&] {
                 for (int i = 0; i < 6; ++i) trainer.step();

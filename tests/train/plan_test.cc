@@ -1,13 +1,14 @@
 #include "train/plan.h"
+#include "nn/models/language_model.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "config/recompute.h"
 #include "core/error.h"
 #include "nn/models/gpt2.h"
 #include "support/message.h"
-#include "train/recompute.h"
 
 namespace quern::train {
 namespace {

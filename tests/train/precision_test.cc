@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "config/recompute.h"
 #include "support/watchdog.h"
-#include "train/recompute.h"
 #include "train/sequential.h"
 #include "train/trainer.h"
 
@@ -92,7 +92,7 @@ TEST(Precision, GradientsHaveTheRangeOfFp32) {
     Engine engine(config, batches, kVocabulary);
     engine.steps(1);
     const float min = std::ldexp(1.0f, -25);  // half of the least number that fp16 has
-    const std::span<const float> gradient = engine.trainer.gradient().values();
+    const std::span<const float> gradient = engine.trainer.context().gradient.values();
     const auto small = std::ranges::count_if(gradient, [&](float g) { return g != 0 && std::abs(g) < min; });
     EXPECT_GT(small, 100) << precision_name(precision);
   }
@@ -145,17 +145,17 @@ TEST(Precision, ASkippedStepDoesNotCountForTheBiasCorrection) {
   const Trained before = engine.result();
   make_gradient_overflow(engine);
   EXPECT_TRUE(engine.trainer.step().skipped());
-  EXPECT_EQ(engine.trainer.state().steps, 1u);
-  EXPECT_EQ(engine.trainer.state().updates, 0u);
+  EXPECT_EQ(engine.state.step, 1u);
+  EXPECT_EQ(engine.state.updates, 0u);
   std::ranges::copy(before.weights, engine.model.weights().values().begin());
   engine.model.weights().repack();
   const StepReport report = engine.trainer.step();
   EXPECT_FALSE(report.skipped());
-  EXPECT_EQ(engine.trainer.state().updates, 1u);
+  EXPECT_EQ(engine.state.updates, 1u);
   const std::vector<float> after = engine.result().weights;
   size_t moved = 0;
   for (size_t i = 0; i < after.size(); ++i) {
-    if (std::abs(engine.trainer.gradient().values()[i]) < 1e-5f) continue;  // far above epsilon
+    if (std::abs(engine.trainer.context().gradient.values()[i]) < 1e-5f) continue;  // far above epsilon
     ASSERT_NEAR(std::abs(after[i] - before.weights[i]), report.rate, 0.01 * report.rate) << i;
     ++moved;
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "data/batch_source.h"
+#include "diagnose/health.h"
 #include "nn/models/gpt2.h"
 #include "optim/adamw.h"
 #include "optim/schedule.h"
@@ -115,7 +116,8 @@ struct Engine {
   Engine(const RunConfig& config, const data::BatchSource& batches, uint32_t vocabulary, TrainerOptions options = {})
       : plan(make_plan(config, vocabulary)),
         model(model_config(config, vocabulary), plan.packed),
-        trainer(config, plan, model, batches, std::move(options)) {
+        trainer(config, plan, model, batches, state, std::move(options)),
+        statistics(model.parameters()) {
     model.initialise(config.train.seed);
   }
 
@@ -131,9 +133,14 @@ struct Engine {
             copy_of(trainer.optimizer().states()[1].values.span()), losses, norms};
   }
 
+  // Of the last step; null if it was not measured.
+  const HealthReport* health() { return statistics.report(trainer.context()); }
+
   Plan plan;
   nn::Gpt2 model;
+  RunState state;
   Trainer trainer;
+  Health statistics;
   std::vector<double> losses, norms;
 };
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "evaluate/evaluate.h"
 #include "support/child_process.h"
 #include "support/watchdog.h"
-#include "train/evaluate.h"
 #include "train/sequential.h"
 #include "train/trainer.h"
 
@@ -57,7 +57,7 @@ TEST(TrainerLife, ManyEpochsWithEvaluationsBetweenSteps) {
     const double loss = engine.trainer.evaluate(windows);
     EXPECT_EQ(loss, evaluate(engine.model, windows, 1, nullptr).loss);
   }
-  EXPECT_EQ(engine.trainer.steps_done(), 60u);
+  EXPECT_EQ(engine.state.step, 60u);
   EXPECT_TRUE(engine.result() == expected);
 }
 
@@ -79,7 +79,8 @@ TEST(TrainerLife, MadeAgainWithOtherThreadsGoesOn) {
       engine.losses = state.losses;
       engine.norms = state.norms;
     }
-    engine.trainer.resume_after(done);
+    engine.state.step = engine.state.updates = done;
+    engine.trainer.resume();
     engine.steps(2);
     state = engine.result();
     done += 2;
@@ -101,7 +102,8 @@ TEST(TrainerLife, ResumesInTheMiddleOfItsLife) {
   std::copy(before.weights.begin(), before.weights.end(), engine.model.weights().values().begin());
   std::copy(before.m.begin(), before.m.end(), engine.trainer.optimizer().states()[0].values.data());
   std::copy(before.v.begin(), before.v.end(), engine.trainer.optimizer().states()[1].values.data());
-  engine.trainer.resume_after(2);
+  engine.state.step = engine.state.updates = 2;
+  engine.trainer.resume();
   engine.losses.resize(2);
   engine.norms.resize(2);
   engine.steps(3);
@@ -156,7 +158,7 @@ TEST(TrainerLife, AnExceptionInAnyWorkerReachesTheCaller) {
                                    teams, leader, n));
           Engine engine(config, batches, vocabulary, throwing({kind, leader}, n, static_cast<size_t>(teams)));
           EXPECT_THROW(engine.steps(10), Boom);
-          EXPECT_LT(engine.trainer.steps_done(), 10u);
+          EXPECT_LT(engine.state.step, 10u);
           EXPECT_THROW(engine.trainer.step(), Boom);
           EXPECT_THROW(engine.trainer.step(), Boom);
         }

@@ -13,9 +13,10 @@
 #include <thread>
 
 #include "checkpoint/folder.h"
+#include "config/run_folder.h"
+#include "run/run.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
-#include "train/run.h"
 #include "train/sequential.h"
 #include "train/trainer.h"
 

@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "checkpoint/folder.h"
+#include "checkpoint/tensor_refs.h"
+#include "dataset/dataset.h"
+#include "evaluate/evaluate.h"
+#include "run/run.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
-#include "train/dataset.h"
-#include "train/evaluate.h"
-#include "train/run.h"
 #include "train/sequential.h"
 
 namespace quern::train {
@@ -65,9 +66,9 @@ TEST_P(TrainerThreads, GiveTheBitsOfASequentialLoop) {
     SCOPED_TRACE(std::to_string(threads) + " threads");
     config.train.threads = threads;
     Engine engine(config, batches, c.vocabulary);
-    EXPECT_EQ(engine.trainer.threads(), threads);
-    EXPECT_LE(engine.trainer.teams(), threads);
-    EXPECT_GE(engine.trainer.teams(), std::min<size_t>(threads, c.micro_batches));
+    EXPECT_EQ(engine.trainer.context().plan.threads, threads);
+    EXPECT_LE(engine.trainer.context().plan.cut.teams, threads);
+    EXPECT_GE(engine.trainer.context().plan.cut.teams, std::min<size_t>(threads, c.micro_batches));
     engine.steps(kSteps);
     EXPECT_TRUE(engine.result() == expected);
   }
@@ -197,7 +198,7 @@ TEST_F(RunThreads, TheHashOfTinyOnStoriesIsThatOfASequentialLoop) {
   Trained sequential =
       test::train_sequentially(config, batches, dataset.vocabulary, static_cast<uint32_t>(config.train.steps));
   const nn::Declaration model = nn::declare(model_config(config, dataset.vocabulary));
-  const std::string expected = checkpoint::weights_hash(tensor_refs(model.parameters, sequential.weights));
+  const std::string expected = checkpoint::weights_hash(checkpoint::tensor_refs(model.parameters, sequential.weights));
   for (const uint64_t threads : kThreads) {
     config.train.threads = threads;
     EXPECT_EQ(hash_of_run(config), expected) << threads << " threads";

@@ -1,0 +1,25 @@
+#include "checkpoint/tensor_refs.h"
+
+namespace quern::checkpoint {
+
+std::vector<TensorRef> tensor_refs(const nn::ParameterTable& table, std::span<float> values) {
+  std::vector<TensorRef> refs;
+  for (const nn::Parameter& parameter : table.all()) {
+    refs.push_back({parameter.name, parameter.shape, values.subspan(parameter.offset, parameter.size)});
+  }
+  return refs;
+}
+
+std::vector<TensorRef> optimizer_refs(const nn::ParameterTable& table, Optimizer& optimizer) {
+  std::vector<TensorRef> refs;
+  for (OptimizerState& state : optimizer.states()) {
+    for (const nn::Parameter& parameter : table.all()) {
+      if (!parameter.trainable) continue;
+      refs.push_back({parameter.name + "." + state.name, parameter.shape,
+                      state.values.span().subspan(parameter.offset, parameter.size)});
+    }
+  }
+  return refs;
+}
+
+}  // namespace quern::checkpoint

@@ -1,0 +1,120 @@
+#include "config/config.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string>
+
+#include "config/config_fields.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace quern::train {
+namespace {
+
+RunConfig tiny() { return {}; }
+
+RunConfig small() {
+  RunConfig config;
+  config.model = {.layers = 6, .heads = 6, .width = 384, .context = 256, .vocabulary = 0, .dropout = 0.1};
+  config.train.steps = 2000;
+  config.train.batch = 8;
+  config.train.validation_interval = 250;
+  config.optimizer.rate = 1e-3;
+  config.optimizer.min_rate = 1e-4;
+  config.optimizer.warmup = 100;
+  return config;
+}
+
+// The vocabulary is padded from 50,257 tokens by 47 rows to a multiple of 64, to fill the last blocks of columns.
+RunConfig gpt2() {
+  RunConfig config;
+  config.model = {.layers = 12, .heads = 12, .width = 768, .context = 64, .vocabulary = 50304, .dropout = 0.0};
+  config.train.steps = 2000;
+  config.train.batch = 4;
+  config.train.validation_interval = 250;
+  config.optimizer.rate = 6e-4;
+  config.optimizer.min_rate = 6e-5;
+  config.optimizer.warmup = 200;
+  config.optimizer.beta2 = 0.95;
+  config.data.tokenizer = TokenizerKind::kBpe;
+  config.data.vocabulary = 50257;
+  return config;
+}
+
+struct Preset {
+  std::string_view name;
+  RunConfig (*make)();
+};
+constexpr std::array<Preset, 3> kPresets = {{{"tiny", tiny}, {"small", small}, {"gpt2", gpt2}}};
+
+}  // namespace
+
+RunConfig preset(std::string_view name) {
+  for (const Preset& candidate : kPresets) {
+    if (candidate.name == name) return candidate.make();
+  }
+  throw Error("[config] preset: expected tiny, small or gpt2, found {}", in_quotes(name));
+}
+
+std::vector<std::string_view> preset_names() {
+  std::vector<std::string_view> names;
+  for (const Preset& candidate : kPresets) names.push_back(candidate.name);
+  return names;
+}
+
+void validate(const RunConfig& config) {
+  const RunConfig::Model& model = config.model;
+  if (model.width % model.heads != 0) {
+    throw Error("[config] model.width: expected a multiple of model.heads, which is {}, found {}", model.heads,
+                model.width);
+  }
+  if (const uint64_t sequences = config.train.batch * config.train.accumulation; sequences > UINT32_MAX) {
+    throw Error("[config] train.batch x train.accumulation: expected at most {} sequences, found {}", UINT32_MAX,
+                sequences);
+  }
+  if (config.train.recompute.interval > model.layers) {
+    throw Error("[config] train.recompute: expected an interval of at most model.layers, which is {}, found {}",
+                model.layers, config.train.recompute.interval);
+  }
+  const RunConfig::Optimizer& optimizer = config.optimizer;
+  if (optimizer.schedule != Schedule::kConstant && optimizer.min_rate > optimizer.rate) {
+    throw Error("[config] optimizer.min_rate: expected at most optimizer.rate, which is {}, found {}", optimizer.rate,
+                optimizer.min_rate);
+  }
+  const RunConfig::Data& data = config.data;
+  if (data.tokenizer == TokenizerKind::kBpe && model.vocabulary != 0 && model.vocabulary < data.vocabulary) {
+    throw Error("[config] model.vocabulary: expected 0 or at least data.vocabulary, which is {}, found {}",
+                data.vocabulary, model.vocabulary);
+  }
+  for (const std::string& path : data.paths) {
+    if (path.empty() || !is_utf8(path)) {
+      throw Error("[config] data.paths: expected names in UTF-8, the only encoding that TOML supports, found {}",
+                  in_quotes(path));
+    }
+  }
+  if (config.log.histogram_interval > 0 && !config.log.tensorboard) {
+    throw Error("[config] log.histogram_interval: expected 0 without log.tensorboard, which shows them, found {}",
+                config.log.histogram_interval);
+  }
+}
+
+void settle(RunConfig& config) {
+  validate(config);
+  for (std::string& path : config.data.paths) path = std::filesystem::absolute(path).lexically_normal().string();
+}
+
+bool may_change(std::string_view path) {
+  constexpr std::array<std::string_view, 3> kSpeedOnly = {"train.threads", "train.recompute", "train.memory"};
+  return path.starts_with("diagnostics.") || std::find(kSpeedOnly.begin(), kSpeedOnly.end(), path) != kSpeedOnly.end();
+}
+
+void check_goes_on(const RunConfig& started, const RunConfig& config) {
+  for (const Field& field : fields()) {
+    const std::string before = value_text(field, started), now = value_text(field, config);
+    if (before == now || may_change(field.path())) continue;
+    throw Error("[config] {}: expected {}, as the run was started with, found {}", field.path(), before, now);
+  }
+}
+
+}  // namespace quern::train

@@ -1,0 +1,84 @@
+// The text of a run as tokens: read, tokenised and split.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/config.h"
+#include "data/batch_source.h"
+#include "data/fingerprint.h"
+#include "data/text_pieces.h"
+#include "data/token_stream.h"
+#include "data/tokenizer.h"
+
+namespace quern::train {
+
+// Called many times a second with the current activity and its progress.
+using Progress = std::function<void(std::string_view what, uint64_t done, uint64_t total)>;
+
+struct OpenOptions {
+  Progress progress = {};
+  uint64_t validation_tokens = UINT64_MAX;  // maximum for data.sampling = stream
+  // Called for problems that the user may want to fix before the run starts.
+  std::function<void(const std::string& text)> warn = {};
+};
+
+struct Dataset {
+  std::unique_ptr<data::Tokenizer> tokenizer;  // null for token shards without a tokenizer.json next to them
+  std::unique_ptr<data::TokenStream> stream;
+  data::Split split;                     // of the stream; the train part is empty if there is a text
+  std::optional<data::TextPieces> text;  // training text for data.sampling = stream; `stream` is then held-out text
+  uint64_t train_tokens = 0;             // an estimate if there is a text
+  data::Fingerprint fingerprint;
+  uint32_t vocabulary = 0;
+  double bytes_per_token = 0;   // 0 for token shards
+  std::optional<double> floor;  // lowest expected loss on unseen text, in nats per token; known for stories only
+};
+
+// Opens the data that config.data names: text files, directories, JSON Lines or token shards (data_kind.h), or
+// generated stories if it names nothing. The tokenizer is loaded from `tokenizer_file` if that exists, otherwise
+// learned from the text; the caller saves it. Error if data is missing, empty or unreadable, if either part of the
+// split is shorter than a sequence, if the vocabulary size of shards is unknown (neither a tokenizer.json next to them
+// nor model.vocabulary), or if shards were made with a different tokenizer. For data.sampling = stream, see
+// stream_dataset.h.
+Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file,
+                     const OpenOptions& options = {});
+
+// The training sequences of every step; `dataset` must outlive them.
+std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset);
+
+// Error if `dataset`, opened from `config`, differs from the data the run had when it was started.
+void check_same_data(const RunConfig& config, const Dataset& dataset, const data::Fingerprint& started);
+
+// Error if `tokens`, the length of `part` of the data `name`, is too short for one sequence.
+void check_length(std::string_view name, std::string_view part, uint64_t tokens, uint64_t context);
+
+// The name of the data in messages.
+std::string data_name(const RunConfig& config);
+
+// model.vocabulary if it is set, otherwise the tokenizer's size. Error if it is set too low.
+uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer);
+
+// A warning that documents are not separated, for tokenizers without an end-of-text token.
+std::string no_end_of_text(std::string_view data, const data::Tokenizer& tokenizer);
+
+// Learns a tokenizer from text files, directories or JSON Lines. `vocabulary` is used by bpe only.
+std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
+                                                 const std::vector<std::filesystem::path>& paths);
+
+struct TokenisedText {
+  std::unique_ptr<data::TokenStream> stream;
+  uint64_t bytes = 0;      // of text
+  uint64_t documents = 0;  // not counting empty ones
+};
+
+// Tokenises text with an existing tokenizer. Every document is followed by the end-of-text token, if there is one.
+TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<std::filesystem::path>& paths);
+
+}  // namespace quern::train

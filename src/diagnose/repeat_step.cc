@@ -1,0 +1,48 @@
+#include "diagnose/repeat_step.h"
+
+#include <algorithm>
+#include <memory>
+
+namespace quern::train {
+
+StepTokens read_step(const StepContext& step, const RunState& at) {
+  const size_t T = step.config.model.context, sequences = step.config.sequences_per_step();
+  const std::unique_ptr<data::BatchReader> reader = step.batches.reader(at.stream.value_or(data::StreamPosition{}));
+  data::Batch batch;
+  batch.step = at.next_data_step();
+  StepTokens tokens;
+  for (size_t first = 0; first < sequences; first += step.plan.cut.at_once) {
+    batch.first = static_cast<uint32_t>(first);
+    batch.sequences = static_cast<uint32_t>(std::min(step.plan.cut.at_once, sequences - first));
+    batch.inputs.resize(batch.sequences * T);
+    batch.targets.resize(batch.sequences * T);
+    reader->read(batch);
+    tokens.inputs.insert(tokens.inputs.end(), batch.inputs.begin(), batch.inputs.end());
+    tokens.targets.insert(tokens.targets.end(), batch.targets.begin(), batch.targets.end());
+  }
+  return tokens;
+}
+
+// One sequence per turn is bit-identical to many at once. The workers are idle meanwhile: the end of the last step made
+// their writes visible, and the queue will make the writes here visible to them.
+Findings examine(const StepContext& step, const StepTokens& tokens, const RunState& at) {
+  const size_t T = step.config.model.context, sequences = step.config.sequences_per_step();
+  const auto scale = static_cast<float>(1 / static_cast<double>(sequences * T));
+  step.gradient.measure(false);
+  FirstBad watch;
+  for (size_t s = 0; s < sequences && !watch.where(); ++s) {
+    step.model.forward_backward({.tokens = tokens.inputs.data() + s * T,
+                                 .targets = tokens.targets.data() + s * T,
+                                 .sequences = 1,
+                                 .T = T,
+                                 .seed = step.config.train.seed,
+                                 .step = at.next_data_step(),
+                                 .first_sequence = static_cast<uint32_t>(s),
+                                 .turn = {.number = step.turns++, .first = s == 0, .last = true}},
+                                {.scale = scale, .gradient = step.gradient, .watch = &watch}, step.work);
+  }
+  step.gradient.join_all();
+  return {.weight = first_bad_tensor(step.model.parameters(), step.model.weights().values()), .pass = watch.where()};
+}
+
+}  // namespace quern::train

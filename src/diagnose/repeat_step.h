@@ -1,0 +1,32 @@
+// Repeats the passes of a step to find the first value that is not finite.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "diagnose/examine.h"
+#include "train/step_context.h"
+
+namespace quern::train {
+
+// The token ids of a step: (sequences, T) each.
+struct StepTokens {
+  std::vector<int32_t> inputs, targets;
+};
+
+// The tokens of the step that starts in the state `at`.
+StepTokens read_step(const StepContext& step, const RunState& at);
+
+// The first values of a step that are not finite.
+struct Findings {
+  std::optional<BadPlace> weight;  // before the step
+  std::optional<BadPlace> pass;    // forward, then backward, sequence by sequence
+};
+
+// Repeats the passes of the step that starts in the state `at` with the current weights, sequence by sequence, until a
+// value is not finite. Runs on the calling thread in the scratch memory of `step` and overwrites its gradient. The
+// result does not depend on the number of threads.
+Findings examine(const StepContext& step, const StepTokens& tokens, const RunState& at);
+
+}  // namespace quern::train

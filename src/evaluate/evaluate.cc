@@ -1,0 +1,87 @@
+#include "evaluate/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <numbers>
+#include <numeric>
+
+#include "parallel/step_cut.h"
+#include "parallel/workers.h"
+
+namespace quern::train {
+namespace {
+
+uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tokens) {
+  uint64_t bytes = 0;
+  for (const int32_t token : tokens) {
+    if (token >= tokenizer.vocabulary_size()) continue;  // a padding row of the table
+    if (tokenizer.end_of_text() == token) continue;      // separates documents; not part of the text
+    bytes += tokenizer.bytes_of(token).size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
+                     const data::Tokenizer* tokenizer, BufferPool& pool)
+    : model_(model),
+      windows_(windows),
+      tokenizer_(tokenizer),
+      T_(model.activations().context),
+      at_once_(at_once),
+      count_((windows.windows() + at_once - 1) / at_once),
+      rented_losses_(pool.rent(2 * windows.windows())),
+      rented_bytes_(pool.rent(2 * count_, Fill::kZero)),
+      rented_tokens_(pool.rent(2 * teams * at_once * T_)),
+      losses_(rented_losses_.as<double>()),
+      bytes_(rented_bytes_.as<uint64_t>()),
+      tokens_(rented_tokens_.as<int32_t>()) {}
+
+void LossTasks::run(uint32_t task, size_t team, nn::Workspace& work, const Member& member) {
+  const uint64_t first = task * at_once_;
+  const size_t n = std::min<uint64_t>(at_once_, windows_.windows() - first);
+  int32_t *inputs = tokens_.data() + 2 * team * at_once_ * T_, *targets = inputs + at_once_ * T_;
+  if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), inputs, targets);
+  member.meet();
+  model_.loss({.tokens = inputs, .targets = targets, .sequences = n, .T = T_}, work, member);
+  if (!member.leads()) return;
+  for (size_t s = 0; s < n; ++s) losses_[first + s] = work.loss_of_sequence(s, T_);
+  if (tokenizer_ != nullptr) bytes_[task] = bytes_of(*tokenizer_, {targets, n * T_});
+}
+
+Evaluation LossTasks::result() const {
+  const uint64_t tokens = windows_.windows() * T_;
+  const double n = static_cast<double>(tokens);
+  Evaluation evaluation{
+      .loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / n, .tokens = tokens, .bytes_per_token = {}};
+  const uint64_t bytes = std::accumulate(bytes_.begin(), bytes_.end(), uint64_t{0});
+  if (bytes > 0) evaluation.bytes_per_token = static_cast<double>(bytes) / n;
+  return evaluation;
+}
+
+double Evaluation::perplexity() const { return std::exp(loss); }
+
+std::optional<double> Evaluation::bits_per_byte() const {
+  if (!bytes_per_token) return std::nullopt;
+  return loss / std::numbers::ln2 / *bytes_per_token;
+}
+
+Evaluation evaluate(const nn::Model& model, const data::ValidationBatches& windows, size_t threads,
+                    const data::Tokenizer* tokenizer) {
+  const StepCut cut = cut_step(windows.windows(), model.activations().context, threads);
+  BufferPool pool;
+  LossTasks tasks(model, windows, cut.at_once, cut.teams, tokenizer, pool);
+  std::deque<nn::Workspace> work;
+  for (size_t team = 0; team < cut.teams; ++team) {
+    work.emplace_back(model.activations(),
+                      nn::WorkspaceOptions{.sequences = cut.at_once, .members = members_of(team, cut.teams, threads)});
+  }
+  run_tasks(
+      {.threads = threads, .teams = cut.teams}, TaskKind::kLoss, tasks.count(),
+      [&](const Task& task, size_t team, const Member& member) { tasks.run(task.index, team, work[team], member); });
+  return tasks.result();
+}
+
+}  // namespace quern::train

@@ -1,0 +1,29 @@
+// Text for evaluating a trained model.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "data/token_stream.h"
+#include "dataset/dataset.h"
+#include "evaluate/evaluate.h"
+#include "evaluate/load.h"
+
+namespace quern::train {
+
+struct EvaluationText {
+  data::TokenRange range;
+  // Owners of the tokens in `range`.
+  Dataset dataset;
+  std::unique_ptr<data::TokenStream> other;
+};
+
+// The text in `paths`, or the text held out from training if `paths` is empty. Error if it is too short for the model,
+// if nothing was held out, or if the run's data has changed since training.
+EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths);
+
+// Runs evaluate() on that text, in windows of the model's context length.
+Evaluation evaluate_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths, size_t threads);
+
+}  // namespace quern::train

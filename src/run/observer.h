@@ -1,0 +1,87 @@
+// The events of a run, and the interface for observing them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "config/config.h"
+#include "diagnose/health.h"
+#include "train/step_report.h"
+
+namespace quern {
+class Profile;
+}
+
+namespace quern::train {
+
+struct Plan;
+
+struct IncidentReport {
+  uint64_t step = 0;
+  uint64_t number = 0;  // counted from 1 over the run, not including incidents that stopped it
+  Trouble trouble = Trouble::kNone;
+  Policy action = Policy::kStop;      // the response
+  uint64_t goes_on_after = 0;         // the last completed step after the response
+  std::filesystem::path folder = {};  // of the incident; empty if it could not be saved
+  std::string text = {};              // human-readable description
+};
+
+// Reported before the first step.
+struct RunStart {
+  uint64_t first_step = 1, steps = 0;
+  uint64_t incidents = 0;  // skipped or rolled back before the first step
+  uint64_t parameters = 0;
+  uint64_t train_tokens = 0, validation_tokens = 0;
+  bool estimated = false;  // train_tokens is an estimate: the text is tokenised during training
+  uint32_t vocabulary = 0;
+  double flops_per_token = 0;   // useful work, as defined for MFU
+  std::optional<double> floor;  // lowest expected loss on unseen text, in nats per token
+  const Plan* plan = nullptr;   // null if unknown
+  // Profiles the workers as threads 0 ... plan->threads - 1 of the profile, which must outlive the run. Null if there
+  // are no workers.
+  std::function<void(Profile*)> set_profile = {};
+};
+
+// Reported after the last step.
+struct RunEnd {
+  uint64_t planned_bytes = 0, peak_bytes = 0;  // of the whole process; peak_bytes is 0 if unknown
+};
+
+// A named tensor.
+struct NamedValues {
+  std::string_view name;
+  std::span<const float> values;
+};
+
+// Called by the training thread, between steps. Arguments are valid during the call only. Does nothing by default.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+
+  // Before on_start(), many times a second: the current activity and its progress.
+  virtual void on_preparing(std::string_view /*what*/, uint64_t /*done*/, uint64_t /*total*/) {}
+  virtual void on_start(const RunStart&) {}
+  virtual void on_step(const StepReport&) {}
+  // Every diagnostics.health_interval steps, before on_step().
+  virtual void on_health(const HealthReport&) {}
+  // Before on_step() of a skipped step. A step that is not counted has no on_step().
+  virtual void on_incident(const IncidentReport&) {}
+  virtual void on_validation(uint64_t /*step*/, double /*loss*/) {}
+  // Every log.histogram_interval steps and after the last one.
+  virtual void on_weights(uint64_t /*step*/, std::span<const NamedValues>) {}
+  virtual void on_checkpoint(uint64_t /*step*/, const std::filesystem::path&) {}
+  // After on_step() and all other calls about the step.
+  virtual void on_step_end(uint64_t /*step*/) {}
+  virtual void on_end(const RunEnd&) {}
+  virtual void on_warning(const std::string&) {}
+};
+
+}  // namespace quern::train

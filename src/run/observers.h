@@ -1,0 +1,56 @@
+// A list of observers that acts as one.
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+#include "run/observer.h"
+
+namespace quern::train {
+
+// Forwards every call to each observer, in order. The observers must outlive this object.
+class Observers : public Observer {
+ public:
+  Observers() = default;
+  Observers(std::initializer_list<Observer*> observers) : observers_(observers) {}
+  void add(Observer& observer) { observers_.push_back(&observer); }
+
+  void on_preparing(std::string_view what, uint64_t done, uint64_t total) override {
+    for (Observer* observer : observers_) observer->on_preparing(what, done, total);
+  }
+  void on_start(const RunStart& start) override {
+    for (Observer* observer : observers_) observer->on_start(start);
+  }
+  void on_step(const StepReport& report) override {
+    for (Observer* observer : observers_) observer->on_step(report);
+  }
+  void on_health(const HealthReport& report) override {
+    for (Observer* observer : observers_) observer->on_health(report);
+  }
+  void on_incident(const IncidentReport& report) override {
+    for (Observer* observer : observers_) observer->on_incident(report);
+  }
+  void on_validation(uint64_t step, double loss) override {
+    for (Observer* observer : observers_) observer->on_validation(step, loss);
+  }
+  void on_weights(uint64_t step, std::span<const NamedValues> weights) override {
+    for (Observer* observer : observers_) observer->on_weights(step, weights);
+  }
+  void on_checkpoint(uint64_t step, const std::filesystem::path& path) override {
+    for (Observer* observer : observers_) observer->on_checkpoint(step, path);
+  }
+  void on_step_end(uint64_t step) override {
+    for (Observer* observer : observers_) observer->on_step_end(step);
+  }
+  void on_end(const RunEnd& end) override {
+    for (Observer* observer : observers_) observer->on_end(end);
+  }
+  void on_warning(const std::string& text) override {
+    for (Observer* observer : observers_) observer->on_warning(text);
+  }
+
+ private:
+  std::vector<Observer*> observers_;
+};
+
+}  // namespace quern::train

@@ -1,0 +1,35 @@
+// A run: a directory with everything that determines its result. It can be interrupted and resumed until its last step.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "config/config.h"
+#include "run/observer.h"
+
+namespace quern::train {
+
+struct RunResult {
+  uint64_t step = 0;  // steps completed in total
+  bool finished = false;
+  double loss = 0;  // of the last step of this call
+  std::optional<double> validation_loss = {};
+  bool prepared = true;  // false: stopped during data preparation; nothing was written
+};
+
+// Starts a run in `folder`, which must be new, empty, or left by a killed start. Error, without changing anything, if
+// it contains other files or if the config or data cannot be trained on. Like resume_run(), holds the run's lock
+// (run_lock.h) until it returns; Error if another process has it. Setting `stop`, from any thread, saves a checkpoint
+// and returns after the current step.
+RunResult start_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
+                    const std::atomic<bool>& stop);
+
+// Resumes the run in `folder` from its newest complete checkpoint, or from the beginning if there is none. The result
+// is bit-identical to an uninterrupted run. `config` may differ from the run's own only in settings that do not affect
+// the result.
+RunResult resume_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
+                     const std::atomic<bool>& stop);
+
+}  // namespace quern::train

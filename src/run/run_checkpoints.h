@@ -1,0 +1,48 @@
+// Saving a run, and returning to what was saved.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "config/config.h"
+#include "evaluate/load.h"
+#include "nn/models/language_model.h"
+#include "optim/optimizer.h"
+
+namespace quern::train {
+
+class RunCheckpoints {
+ public:
+  // `config`, `model` and `optimizer` must outlive this object. `folder` is that of the run.
+  RunCheckpoints(const RunConfig& config, const std::filesystem::path& folder, nn::LanguageModel& model,
+                 Optimizer& optimizer);
+
+  // Saves weights, moments and `state`, and removes old checkpoints. Returns the new one.
+  std::filesystem::path save(const RunState& state, std::optional<int32_t> end_of_text);
+
+  // Load weights and moments and return the state; nullopt, without a change, if there is no such checkpoint.
+  std::optional<RunState> load_newest(const Warn& warn);
+  // The newest one at a regular interval, so that the target of a rollback does not depend on interruptions.
+  std::optional<RunState> load_newest_regular(const Warn& warn);
+
+  // Whether the newest checkpoint, or the one that was loaded last, is of this step.
+  bool is_saved(uint64_t step) const { return saved_step_ == step; }
+  void forget() { saved_step_.reset(); }
+
+  checkpoint::Tensors tensors() const { return {weights_, optimizer_}; }
+
+ private:
+  bool is_regular(uint64_t step) const;
+  RunState load(const checkpoint::Checkpoint& found);
+
+  const RunConfig& config_;
+  std::filesystem::path run_;
+  const nn::ModelConfig& model_;
+  std::vector<checkpoint::TensorRef> weights_, optimizer_;
+  std::optional<uint64_t> saved_step_;
+};
+
+}  // namespace quern::train

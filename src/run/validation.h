@@ -1,0 +1,32 @@
+// The loss of a run on held-out text.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "checkpoint/state.h"
+#include "config/config.h"
+#include "data/batch_source.h"
+#include "dataset/dataset.h"
+#include "train/trainer.h"
+
+namespace quern::train {
+
+// The maximum number of held-out tokens that a run evaluates.
+uint64_t validation_tokens(const RunConfig& config);
+
+class Validation {
+ public:
+  // `config` and `dataset` must outlive this object.
+  Validation(const RunConfig& config, const Dataset& dataset);
+
+  // Sets the losses in `state`: the current one, nullopt if none is due after its step, and the best one. One is due
+  // with every checkpoint, so that each contains its loss. Does not affect training.
+  void measure(Trainer& trainer, RunState& state) const;
+
+ private:
+  const RunConfig& config_;
+  std::optional<data::ValidationBatches> windows_;
+};
+
+}  // namespace quern::train
