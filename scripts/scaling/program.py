@@ -1,4 +1,4 @@
-"""The operations of a pass over a micro-batch, as in the code (nn/gpt.cc, block.cc, linear.cc, output.cc).
+"""The operations of a pass over a micro-batch, as in the code (nn/models/gpt2.cc, nn/layers/).
 
 A program has stages; between two stages the members of a team synchronize. A stage has a list for each member:
 (tickets to wait for, seconds, tickets to pass on).
