@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "replay/numbered_rows.h"
 #include "support/message.h"
@@ -202,6 +205,38 @@ TEST(Sampler, ReturnsOnlyRowsThatAreThere) {
     EXPECT_EQ(message_of([&] { draw(sampler, {.rows = 1, .rule = rule, .half_life = 1}); }),
               "[replay] sample: expected at least one row in the buffer, found none");
   }
+}
+
+// A writer that overwrote the window during a call made the call fail: "expected 8 rows that can be read, found fewer".
+TEST(Sampler, WithoutReplacementNewRowsReplaceOverwrittenOnes) {
+  for (const uint64_t added : {1, 5, 10, 25}) {
+    for (size_t drawn = 0; drawn < 10; ++drawn) {
+      ReplayBuffer buffer = numbered(10, 10);
+      Drawer drawer(buffer, {.rows = 10, .rule = Rule::kWithoutReplacement}, 1, 0);
+      std::set<uint64_t> ids;
+      while (ids.size() < drawn) ids.insert(drawer.next().id);
+      add_numbers(buffer, added);
+      for (uint64_t tries = 1; ids.size() < 10; ++tries) {
+        const Drawn next = drawer.again(tries);
+        if (!buffer.ring().holds(next.id)) continue;
+        EXPECT_TRUE(ids.insert(next.id).second) << next.id;
+        EXPECT_EQ(next.age, buffer.ring().window().end - 1 - next.id - (next.id < 10 ? added : 0));
+      }
+    }
+  }
+}
+
+TEST(Sampler, WithoutReplacementAllRowsWhileOneIsBeingWritten) {
+  ReplayBuffer buffer = numbered(10, 10);
+  Sampler sampler(buffer, 1);
+  const uint64_t id = buffer.ring().reserve(1);
+  std::jthread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    buffer.ring().write(id, [&](uint64_t slot) { std::memcpy(buffer.stored(0, slot), &id, sizeof id); });
+  });
+  const Rows rows = draw(sampler, {.rows = 10, .rule = Rule::kWithoutReplacement});
+  EXPECT_EQ(rows.numbers, rows.ids);
+  EXPECT_EQ(std::set(rows.ids.begin(), rows.ids.end()).size(), 10u);
 }
 
 TEST(Sampler, WritesTheRowsAskedForAndNothingElse) {
