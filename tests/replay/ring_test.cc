@@ -43,9 +43,9 @@ TEST(Ring, WordsSayWhatTheyHold) {
       EXPECT_EQ(order_of(word), id + 1);
       EXPECT_EQ(writer_of(word), writer);
     }
-    EXPECT_FALSE(is_busy(whole_word(id)));
-    EXPECT_EQ(order_of(whole_word(id)), id + 1);
-    EXPECT_EQ(writer_of(whole_word(id)), 0);
+    EXPECT_FALSE(is_busy(complete_word(id)));
+    EXPECT_EQ(order_of(complete_word(id)), id + 1);
+    EXPECT_EQ(writer_of(complete_word(id)), 0);
   }
 }
 

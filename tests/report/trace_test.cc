@@ -81,7 +81,7 @@ TEST_F(TraceTest, HasTheEndOfAStepThatIsTooLong) {
   EXPECT_EQ(write_trace(profile, 1, path()).calls, 0u);
   step(profile, 0, 1, 7);  // more than there is room for
   const TraceInfo info = write_trace(profile, 1, path());
-  EXPECT_FALSE(info.whole);
+  EXPECT_FALSE(info.complete);
   EXPECT_EQ(info.calls, 3u);
   EXPECT_EQ(info.first_step, 1u);
   EXPECT_EQ(read().at("traceEvents").size(), 5u);
