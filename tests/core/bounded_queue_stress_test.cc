@@ -1,4 +1,4 @@
-// The queue under many threads: nothing lost, nothing twice, nothing out of order, nobody left asleep.
+// The queue under many threads: no item lost, duplicated or out of order, and no thread left asleep.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -88,13 +88,13 @@ TEST(BoundedQueueStress, TenMillionItemsExactlyOnceWith8ProducersAnd8Consumers) 
 }
 
 // Small queues are full or empty most of the time: nearly every call waits, and laps follow each other at once.
-TEST(BoundedQueueStress, SmallQueuesWhereEveryoneWaits) {
+TEST(BoundedQueueStress, SmallQueuesUnderContention) {
   const test::Watchdog watchdog("small queues");
   for (const size_t capacity : {1, 2, 4}) expect_exactly_once(capacity, 8, 8, 10000 / kScale);
 }
 
 // One lost wake-up and this never ends.
-TEST(BoundedQueueStress, SleepyQueuesWakeEveryone) {
+TEST(BoundedQueueStress, SleepingThreadsAreAllWoken) {
   const test::Watchdog watchdog("sleepy queues");
   expect_exactly_once<SleepyQueue<Item>>(1, 1, 1, 20000 / kScale);
   expect_exactly_once<SleepyQueue<Item>>(1, 8, 8, 3000 / kScale);

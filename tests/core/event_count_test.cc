@@ -16,7 +16,7 @@ TEST(EventCount, DoesNotSleepWhenReady) {
   const test::Watchdog watchdog("EventCount.DoesNotSleepWhenReady");
   EventCount events;
   int looked = 0;
-  events.wake_one();  // nobody is there
+  events.wake_one();  // no thread sleeps
   events.wake_all();
   events.sleep_unless([&] { return ++looked > 0; });
   EXPECT_EQ(looked, 1);
@@ -25,8 +25,8 @@ TEST(EventCount, DoesNotSleepWhenReady) {
 // Two threads pass a ball through one counter, each asleep while the other has it, without spinning first: one lost
 // wake-up and both sleep for ever. Every turn takes two switches between threads, milliseconds where other programs
 // have the cores, so that the first player ends the game after some seconds.
-TEST(EventCount, NoWakeUpIsLost) {
-  const test::Watchdog watchdog("EventCount.NoWakeUpIsLost");
+TEST(EventCount, LosesNoWakeUp) {
+  const test::Watchdog watchdog("EventCount.LosesNoWakeUp");
   constexpr int kTurns = 50000;
   EventCount events[2];
   std::atomic<int> turn{0}, end{kTurns};
@@ -47,8 +47,8 @@ TEST(EventCount, NoWakeUpIsLost) {
 }
 
 // Permits are handed out one by one, each with one wake, to sleepers that each use up many of them.
-TEST(EventCount, OneWakeForEachPermitIsEnough) {
-  const test::Watchdog watchdog("EventCount.OneWakeForEachPermitIsEnough");
+TEST(EventCount, OneWakePerPermitSuffices) {
+  const test::Watchdog watchdog("EventCount.OneWakePerPermitSuffices");
   constexpr int kPermits = 40000, kSleepers = 4;
   EventCount events;
   std::atomic<int> permits{0}, used{0};

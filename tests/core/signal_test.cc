@@ -13,7 +13,7 @@
 namespace quern {
 namespace {
 
-TEST(Signal, CountsAndIsSet) {
+TEST(Signal, CountsAndCanBeSet) {
   Signal signal;
   EXPECT_EQ(signal.value(), 0u);
   signal.add(3);
@@ -38,7 +38,7 @@ TEST(Signal, WakesEverySleeper) {
 
 // Two threads answer each other. Rests of all lengths around that of falling asleep, so that a wake-up which comes
 // between the last look and the sleep would be lost here, and what was written before a change is there after it.
-TEST(Signal, NoWakeUpIsLostAndWhatWasWrittenBeforeIsSeen) {
+TEST(Signal, LosesNoWakeUpAndPublishesEarlierWrites) {
   const test::Watchdog watchdog("ping pong");
   std::atomic<uint32_t> rounds{20'000};  // fewer where other programs have the cores, and a round takes milliseconds
   const double deadline = seconds_now() + 3;

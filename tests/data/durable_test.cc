@@ -48,12 +48,12 @@ class Durable : public ::testing::Test {
   test::Folder folder_;
 };
 
-TEST_F(Durable, ATokenizer) {
+TEST_F(Durable, TokenizerIsSyncedWithItsFolder) {
   ByteTokenizer().save((folder_.path() / "t.json").string());
   expect_synced("t.json");
 }
 
-TEST_F(Durable, AShard) {
+TEST_F(Durable, ShardIsSyncedWithItsFolder) {
   TokenShardWriter writer(folder_.path() / "t.bin");
   writer.append(std::vector<int32_t>{1, 2, 3});
   writer.finish();
@@ -61,7 +61,7 @@ TEST_F(Durable, AShard) {
 }
 
 // A name without a folder is in the current one.
-TEST_F(Durable, AFileInTheCurrentFolder) {
+TEST_F(Durable, FileInTheCurrentFolderIsSynced) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder_.path());
   ByteTokenizer().save("t.json");

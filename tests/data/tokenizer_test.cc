@@ -31,7 +31,7 @@ TEST(ByteAlphabet, IsGpt2s) {
   EXPECT_EQ(bytes_in_alphabet_order()[220], ' ');  // ids of GPT-2
 }
 
-TEST(ByteAlphabet, GivesEveryByteBack) {
+TEST(ByteAlphabet, RoundTripsEveryByte) {
   const std::string bytes = test::random_bytes(10000, 1);
   EXPECT_EQ(from_alphabet(to_alphabet(bytes)), bytes);
   EXPECT_EQ(from_alphabet("a b"), std::nullopt);
@@ -40,7 +40,7 @@ TEST(ByteAlphabet, GivesEveryByteBack) {
   EXPECT_EQ(from_alphabet("\xff"), std::nullopt);
 }
 
-TEST(ByteTokenizer, AnIdIsAByte) {
+TEST(ByteTokenizer, IdsAreBytes) {
   const ByteTokenizer tokenizer;
   EXPECT_EQ(tokenizer.vocabulary_size(), 256);
   EXPECT_EQ(tokenizer.encode("a\xff"), (Ids{97, 255}));
@@ -55,7 +55,7 @@ TEST(CharTokenizer, IdsAreInOrderOfCodePoints) {
   EXPECT_EQ(tokenizer->decode(Ids{4, 3, 0}), "\U0001f600\u00e9\n");
 }
 
-TEST(CharTokenizer, NamesTheCharacterItDoesNotKnow) {
+TEST(CharTokenizer, UnknownCharacterIsNamed) {
   const auto tokenizer = CharTokenizer::from_text("abc", "text");
   EXPECT_EQ(error_of([&] { tokenizer->encode("ab\u00e9"); }),
             "[tokenizer] text: byte 2: expected one of the 3 characters of the vocabulary, found \"\u00e9\" (U+00E9)");
@@ -66,7 +66,7 @@ TEST(CharTokenizer, NamesTheCharacterItDoesNotKnow) {
   EXPECT_EQ(ids, Ids{7});
 }
 
-TEST(CharTokenizer, NamesTheOffsetOfTextThatIsNotUtf8) {
+TEST(CharTokenizer, InvalidUtf8IsReportedWithItsOffset) {
   EXPECT_EQ(error_of([] { CharTokenizer::from_text("abc\xc3(", "a.txt"); }),
             "[tokenizer] a.txt: byte 3: expected UTF-8, found byte 0xc3; the byte and bpe tokenizers take any bytes");
   EXPECT_EQ(error_of([] { CharTokenizer::from_text("", "a.txt"); }),
@@ -91,7 +91,7 @@ TEST(CharTokenizer, BuilderCollectsOverTexts) {
   EXPECT_EQ(builder.build("texts")->decode(Ids{0, 1, 2, 3}), "abcd");
 }
 
-TEST(Tokenizer, DecodeNamesAnIdOutsideOfTheVocabulary) {
+TEST(Tokenizer, DecodeRejectsIdsOutsideTheVocabulary) {
   const ByteTokenizer tokenizer;
   EXPECT_EQ(error_of([&] {
               tokenizer.decode(Ids{1, 256});
@@ -111,7 +111,7 @@ class TokenizerFile : public testing::Test {
       std::filesystem::temp_directory_path() / fmt::format("quern-tokenizer-{}", ::getpid());
 };
 
-TEST_F(TokenizerFile, IsLoadedAsItWasSaved) {
+TEST_F(TokenizerFile, RoundTrips) {
   const auto tokenizer = CharTokenizer::from_text("hello \"\\\n\u00e9", "text");
   tokenizer->save(path("t.json"));
   const auto loaded = Tokenizer::load(path("t.json"));
@@ -121,7 +121,7 @@ TEST_F(TokenizerFile, IsLoadedAsItWasSaved) {
 }
 
 // However its file is written: tokens on disk are compared with it.
-TEST_F(TokenizerFile, TheDigestTellsTokenizersApart) {
+TEST_F(TokenizerFile, DigestDistinguishesTokenizers) {
   const auto one = CharTokenizer::from_text("abc", "text");
   const auto same = Tokenizer::from_json(one->to_json() + "  \n", "text");
   EXPECT_EQ(one->digest(), same->digest());
@@ -141,7 +141,7 @@ TEST_F(TokenizerFile, ErrorsNameTheFile) {
             std::string::npos);
 }
 
-TEST_F(TokenizerFile, AFullDiskLeavesTheOldFile) {
+TEST_F(TokenizerFile, FullDiskLeavesTheOldFile) {
   ByteTokenizer().save(path("t.json"));
   const auto other = CharTokenizer::from_text("ab", "text");
   const int code = quern::test::run_in_child([&] {

@@ -20,7 +20,7 @@ void fill(std::vector<uint64_t>& row, uint64_t number) {
   for (size_t i = 0; i < kWords; ++i) row[i] = number + i * 0x9E3779B97F4A7C15u;
 }
 
-bool whole(const uint64_t* row) {
+bool is_intact(const uint64_t* row) {
   for (size_t i = 1; i < kWords; ++i) {
     if (row[i] != row[0] + i * 0x9E3779B97F4A7C15u) return false;
   }
@@ -59,7 +59,7 @@ TEST_P(SamplerStress, TwoWritersWrapTheRing) {
     const uint64_t after = buffer.ring().window().end;
     ++calls;
     for (size_t r = 0; r < kRows; ++r) {
-      torn += whole(&words[r * kWords]) ? 0 : 1;
+      torn += is_intact(&words[r * kWords]) ? 0 : 1;
       outside += ids[r] >= before && ids[r] < after ? 0 : 1;
       old += ages[r] < kCapacity ? 0 : 1;
     }

@@ -97,7 +97,7 @@ TEST(Sampler, PrioritisedFollowsThePowerOfThePriorities) {
   }
 }
 
-TEST(Sampler, ImportanceWeightsUndoTheChances) {
+TEST(Sampler, ImportanceWeightsCorrectForTheProbabilities) {
   Prioritised made(50, 1.0);
   std::vector<float> priorities(50);
   for (size_t i = 0; i < 50; ++i) priorities[i] = 0.25f * static_cast<float>(i + 1);
@@ -123,7 +123,7 @@ TEST(Sampler, OtherRulesHaveWeightsOfOne) {
   }
 }
 
-TEST(Sampler, WithoutReplacementNoRowComesTwice) {
+TEST(Sampler, WithoutReplacementRepeatsNoRow) {
   for (const uint64_t size : {1, 2, 63, 64, 65, 100, 1000}) {
     const ReplayBuffer buffer = numbered(size, size + 5);
     Sampler sampler(buffer, 1);
@@ -138,7 +138,7 @@ TEST(Sampler, WithoutReplacementNoRowComesTwice) {
   }
 }
 
-TEST(Sampler, WithoutReplacementEveryRowIsAsLikelyInEveryPlace) {
+TEST(Sampler, WithoutReplacementIsUniformInEveryPosition) {
   const ReplayBuffer buffer = numbered(10, 10);
   Sampler sampler(buffer, 1);
   std::vector<std::vector<uint64_t>> places(4, std::vector<uint64_t>(10));
@@ -174,7 +174,7 @@ TEST(Sampler, SameSeedSameRowsAndRestoreContinues) {
   }
 }
 
-TEST(Sampler, ReturnsOnlyRowsThatAreThere) {
+TEST(Sampler, ReturnsOnlyCompleteRows) {
   // Ids 0 to 9 are written, 10 to 14 lost with their writer, 15 to 19 written: the ring of 16 holds 4 to 9 and 15 to
   // 19, and in the slots of the lost ones what lay there before, or nothing.
   Prioritised made(16, 1.0);
@@ -239,7 +239,7 @@ TEST(Sampler, WithoutReplacementAllRowsWhileOneIsBeingWritten) {
   EXPECT_EQ(std::set(rows.ids.begin(), rows.ids.end()).size(), 10u);
 }
 
-TEST(Sampler, WritesTheRowsAskedForAndNothingElse) {
+TEST(Sampler, WritesExactlyTheRequestedRows) {
   const ReplayBuffer buffer = numbered(300, 300);
   for (const size_t rows : {1, 2, 63, 64, 65, 127, 128, 129, 300}) {
     Sampler sampler(buffer, rows);
@@ -252,7 +252,7 @@ TEST(Sampler, WritesTheRowsAskedForAndNothingElse) {
   }
 }
 
-TEST(Sampler, ColumnsOfEveryEncodingAndColumnsLeftOut) {
+TEST(Sampler, ReadsEveryEncodingAndSkipsColumns) {
   const Schema schema(
       {{.name = "planes", .dtype = DType::kF32, .shape = {3, 50}, .encoding = Encoding::kBits},
        {.name = "value", .dtype = DType::kF64},
@@ -290,7 +290,7 @@ TEST(Sampler, ColumnsOfEveryEncodingAndColumnsLeftOut) {
   }
 }
 
-TEST(Sampler, RefusesWhatItCannotDo) {
+TEST(Sampler, RejectsImpossibleRequests) {
   ReplayBuffer buffer = numbered(10, 0);
   Sampler sampler(buffer, 1);
   const auto message = [&](const SampleRequest& request) { return message_of([&] { draw(sampler, request); }); };
@@ -330,7 +330,7 @@ TEST(Numbers, BelowIsExactlyUniform) {
 }
 
 // The same on every machine and in every version: seed and number of the call are enough to repeat a run.
-TEST(Numbers, AreTheSameEverywhere) {
+TEST(Numbers, AreReproducibleEverywhere) {
   const ReplayBuffer buffer = numbered(1000, 1000);
   Sampler sampler(buffer, 42);
   draw(sampler, {.rows = 1});
