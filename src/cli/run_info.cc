@@ -25,7 +25,12 @@ uint64_t count_values(const safetensors::File& file) {
 }
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-std::string or_none(const std::optional<double>& value) { return value ? report::loss_text(*value) : "none"; }
+
+std::string validation_text(const checkpoint::State& state) {
+  if (!state.best_validation_loss) return "none yet";
+  const std::string last = state.validation_loss ? report::loss_text(*state.validation_loss) : "none at this step";
+  return fmt::format("{}, best {} at step {}", last, report::loss_text(*state.best_validation_loss), state.best_step);
+}
 
 Json describe(const std::string& folder, const train::RunConfig& config, const checkpoint::Checkpoint& newest) {
   const RunState& state = newest.state();
@@ -55,8 +60,7 @@ void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& ne
   fmt::print("step         {} of {}, {} tokens seen\n", state.step, config.train.steps, state.tokens);
   fmt::print("model        {} parameters: {} layers, {} heads, width {}, context {}\n", count_values(newest.model()),
              model.layers, model.heads, model.width, model.context);
-  fmt::print("validation   {}, best {} at step {}\n", or_none(state.validation_loss),
-             or_none(state.best_validation_loss), state.best_step);
+  fmt::print("validation   {}\n", validation_text(state));
   fmt::print("weights hash {}\n", checkpoint::weights_hash(newest.model()));
   fmt::print("checkpoint   {}\n", newest.path().string());
 }

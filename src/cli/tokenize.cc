@@ -118,7 +118,7 @@ int run_tokenize(const Options& options) {
     print_text(*tokenizer, options.text);
     return 0;
   }
-  progress.show("tokenising");
+  progress.show("tokenizing");
   const train::TokenisedText text = train::tokenise(*tokenizer, {options.data.begin(), options.data.end()});
   if (!options.out.empty()) write_pair(*text.stream, *tokenizer, options.out);
   progress.clear();

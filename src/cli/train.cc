@@ -41,7 +41,7 @@ constexpr const char* kExamples = R"(Examples:
   quern train book.txt --run runs/book --preset small     train on your own text
   quern train --run runs/first --resume                   resume after an interruption
   quern train texts/ --run runs/big --set data.sampling=stream
-                                                          tokenise while training, for text of any size
+                                                          tokenize while training, for text of any size
   quern train --preset small --print-config > my.toml     write all settings with explanations
   quern train --config my.toml --steps 500 --set checkpoint.keep=5 --run runs/mine
   quern train --run runs/seen --set log.tensorboard=true --set log.histogram_interval=100

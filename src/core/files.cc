@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -99,17 +100,25 @@ FileWriter::~FileWriter() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-void FileWriter::write(std::span<const std::byte> bytes) {
+void FileWriter::write(std::span<const std::byte> bytes) { write_at(written_, bytes); }
+
+void FileWriter::rewrite_start(std::string_view text) {
+  assert(text.size() <= written_);
+  write_at(0, std::as_bytes(std::span(text)));
+}
+
+void FileWriter::write_at(uint64_t offset, std::span<const std::byte> bytes) {
   synced_ = false;
   while (!bytes.empty()) {
-    const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
+    const ssize_t done = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) {
       const int code = done < 0 ? errno : ENOSPC;
       throw Error("[files] {}: cannot write more than {} bytes: {}", shown_.native(), written_, reason(code));
     }
     bytes = bytes.subspan(static_cast<size_t>(done));
-    written_ += static_cast<uint64_t>(done);
+    offset += static_cast<uint64_t>(done);
+    written_ = std::max(written_, offset);
   }
 }
 

@@ -26,6 +26,8 @@ class FileWriter {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+  // Replaces bytes at the start of the file, which have been written: a header, once its numbers are known.
+  void rewrite_start(std::string_view text);
 
   void sync();   // returns when the data is on disk
   void close();  // syncs first if necessary
@@ -34,6 +36,8 @@ class FileWriter {
   const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
+  void write_at(uint64_t offset, std::span<const std::byte> bytes);
+
   std::filesystem::path path_;
   std::filesystem::path shown_;
   int descriptor_;

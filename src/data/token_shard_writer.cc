@@ -1,38 +1,35 @@
 #include "data/token_shard_writer.h"
 
-#include <unistd.h>
-
 #include <array>
 #include <cassert>
-#include <cerrno>
 #include <cstring>
 #include <limits>
-#include <system_error>
+#include <string>
 #include <utility>
 
 #include "core/error.h"
-#include "core/files.h"
 
 namespace quern::data {
 namespace {
 
 constexpr uint64_t kMaxTokens = std::numeric_limits<int32_t>::max();  // limit of the llm.c header
 
+std::string header(uint64_t tokens, const Sha256Digest& tokenizer) {
+  std::array<int32_t, kShardHeaderInts> ints = {};
+  static_assert(sizeof ints == kShardHeaderBytes);
+  ints[0] = kShardMagic;
+  ints[1] = kShardVersion;
+  ints[2] = static_cast<int32_t>(tokens);
+  std::memcpy(reinterpret_cast<char*>(ints.data()) + kShardDigestAt, tokenizer.data(), tokenizer.size());
+  return {reinterpret_cast<const char*>(ints.data()), sizeof ints};
+}
+
 }  // namespace
 
 TokenShardWriter::TokenShardWriter(std::filesystem::path path, ShardFormat format, const Sha256Digest& tokenizer)
-    : path_(std::move(path)), partial_(path_.string() + ".partial"), format_(format), tokenizer_(tokenizer) {
+    : path_(std::move(path)), format_(format), tokenizer_(tokenizer), file_((remove_leftovers_of(path_), path_)) {
   assert(format != ShardFormat::kDetect);
-  file_.reset(std::fopen(partial_.c_str(), "wb"));
-  if (!file_) fail("create");
-  if (format_ == ShardFormat::kLlmC) write_header();  // finish() writes the count
-}
-
-TokenShardWriter::~TokenShardWriter() {
-  if (!file_) return;
-  file_.reset();
-  std::error_code ignored;
-  std::filesystem::remove(partial_, ignored);
+  if (format_ == ShardFormat::kLlmC) file_.writer().write(header(0, tokenizer_));
 }
 
 void TokenShardWriter::append(std::span<const int32_t> tokens) {
@@ -47,40 +44,14 @@ void TokenShardWriter::append(std::span<const int32_t> tokens) {
     }
     words_.push_back(static_cast<uint16_t>(token));
   }
-  write(words_.data(), words_.size() * sizeof(uint16_t));
+  file_.writer().write(std::as_bytes(std::span(words_)));
   count_ += words_.size();
 }
 
 void TokenShardWriter::finish() {
-  assert(file_ && "finish() was called before");
   if (count_ == 0) throw Error("[data] {}: expected at least 1 token to write, found 0", path_.string());
-  if (format_ == ShardFormat::kLlmC) {
-    if (std::fseek(file_.get(), 0, SEEK_SET) != 0) fail("write");
-    write_header();
-  }
-  if (std::fflush(file_.get()) != 0 || ::fsync(::fileno(file_.get())) != 0) fail("write");
-  std::error_code error;
-  std::filesystem::rename(partial_, path_, error);
-  if (error) throw Error("[data] {}: cannot rename from {}: {}", path_.string(), partial_.string(), error.message());
-  file_.reset();
-  sync_folder(path_.parent_path());
-}
-
-void TokenShardWriter::write_header() {
-  std::array<int32_t, kShardHeaderInts> ints = {};
-  ints[0] = kShardMagic;
-  ints[1] = kShardVersion;
-  ints[2] = static_cast<int32_t>(count_);
-  std::memcpy(reinterpret_cast<char*>(ints.data()) + kShardDigestAt, tokenizer_.data(), tokenizer_.size());
-  write(ints.data(), kShardHeaderBytes);
-}
-
-void TokenShardWriter::write(const void* bytes, size_t count) {
-  if (count > 0 && std::fwrite(bytes, 1, count, file_.get()) != count) fail("write");
-}
-
-void TokenShardWriter::fail(const char* what) const {
-  throw Error("[data] {}: cannot {}: {}", partial_.string(), what, std::generic_category().message(errno));
+  if (format_ == ShardFormat::kLlmC) file_.writer().rewrite_start(header(count_, tokenizer_));
+  file_.commit();
 }
 
 }  // namespace quern::data

@@ -2,18 +2,18 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <span>
 #include <vector>
 
+#include "core/files.h"
 #include "data/token_shards.h"
 
 namespace quern::data {
 
 // When finish() returns, the file exists under its name, complete and durable. Until then, and after an Error, there is
-// only PATH.partial, which the destructor removes. Every failure (missing directory, full disk, id above 65,535, more
+// only a temporary file (core/files.h), which the destructor removes, or the next writer if the process is killed.
+// Every failure (missing directory, full disk, id above 65,535, more
 // tokens than an llm.c header can count) is an Error naming the file.
 class TokenShardWriter {
  public:
@@ -22,27 +22,17 @@ class TokenShardWriter {
                             const Sha256Digest& tokenizer = {});
   TokenShardWriter(const TokenShardWriter&) = delete;
   TokenShardWriter& operator=(const TokenShardWriter&) = delete;
-  ~TokenShardWriter();
 
   void append(std::span<const int32_t> tokens);
   void finish();  // Error if there are no tokens
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  void write(const void* bytes, size_t count);
-  void write_header();
-  [[noreturn]] void fail(const char* what) const;
-
   std::filesystem::path path_;
-  std::filesystem::path partial_;
   ShardFormat format_;
   Sha256Digest tokenizer_;
   uint64_t count_ = 0;
   std::vector<uint16_t> words_;
-  std::unique_ptr<std::FILE, Close> file_;
+  AtomicFile file_;
 };
 
 }  // namespace quern::data

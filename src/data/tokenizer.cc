@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -22,7 +21,8 @@ constexpr off_t kMaxFile = off_t{256} << 20;
 
 class File {
  public:
-  File(const std::string& path, int flags) : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
+  explicit File(const std::string& path)
+      : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0) fail("cannot be opened");
   }
   File(const File&) = delete;
@@ -54,15 +54,6 @@ class File {
     }
     text.resize(done);
     return text;
-  }
-
-  void write(std::string_view text) const {
-    while (!text.empty()) {
-      const ssize_t put = ::write(descriptor_, text.data(), text.size());
-      if (put < 0 && errno != EINTR) fail("cannot be written");
-      if (put > 0) text.remove_prefix(static_cast<size_t>(put));
-    }
-    if (::fsync(descriptor_) != 0) fail("cannot be written");
   }
 
  private:
@@ -112,22 +103,11 @@ std::string Tokenizer::decode(std::span<const int32_t> ids) const {
 }
 
 void Tokenizer::save(const std::string& path) const {
-  const std::string partial = path + ".partial";
-  try {
-    File(partial, O_WRONLY | O_CREAT | O_TRUNC).write(to_json());
-    if (std::rename(partial.c_str(), path.c_str()) != 0) {
-      throw Error("[tokenizer] {}: cannot be written: {}", path, std::strerror(errno));
-    }
-    sync_folder(std::filesystem::path(path).parent_path());
-  } catch (...) {
-    ::unlink(partial.c_str());
-    throw;
-  }
+  remove_leftovers_of(path);
+  write_file(path, to_json());
 }
 
-std::unique_ptr<Tokenizer> Tokenizer::load(const std::string& path) {
-  return from_json(File(path, O_RDONLY).read(), path);
-}
+std::unique_ptr<Tokenizer> Tokenizer::load(const std::string& path) { return from_json(File(path).read(), path); }
 
 std::unique_ptr<Tokenizer> Tokenizer::load_from(const std::string& path) {
   std::error_code ignored;  // if this fails, opening fails too and reports the reason

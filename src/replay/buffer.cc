@@ -64,17 +64,17 @@ struct ReplayBuffer::Parts {
         layout(schema, options),
         columns(stored_columns(schema, layout, memory.data())),
         words(reinterpret_cast<std::atomic<uint64_t>*>(memory.data() + layout.words), options.capacity),
-        ring({counter(CounterPlace::kReserved), counter(CounterPlace::kPublished), words.data()}, options.capacity,
+        ring({counter(CounterIndex::kReserved), counter(CounterIndex::kPublished), words.data()}, options.capacity,
              join()),
-        limiter(options.limit, counter(CounterPlace::kPublished), counter(CounterPlace::kInserts),
-                counter(CounterPlace::kSamples), &memory.guard()) {
+        limiter(options.limit, counter(CounterIndex::kPublished), counter(CounterIndex::kInserts),
+                counter(CounterIndex::kSamples), &memory.guard()) {
     if (options.prioritised) {
       tree.emplace(reinterpret_cast<std::atomic<uint64_t>*>(memory.data() + layout.tree), options.capacity);
     }
   }
 
-  Counter* counter(CounterPlace storage) const noexcept {
-    return reinterpret_cast<Counter*>(memory.data() + layout.counters) + static_cast<size_t>(storage);
+  Counter* counter(CounterIndex index) const noexcept {
+    return reinterpret_cast<Counter*>(memory.data() + layout.counters) + static_cast<size_t>(index);
   }
 
   // Private memory needs no process index, but must know which rows the parent was writing when it forked.
@@ -106,7 +106,7 @@ struct ReplayBuffer::Parts {
   void raise_highest(uint64_t weight) const noexcept;
   // Clamped to the maximum of weight_of(): shared memory may hold anything.
   uint64_t highest() const noexcept {
-    return std::min(counter(CounterPlace::kMaxWeight)->value.load(std::memory_order_relaxed),
+    return std::min(counter(CounterIndex::kMaxWeight)->value.load(std::memory_order_relaxed),
                     largest_weight(options.capacity));
   }
 
@@ -152,7 +152,7 @@ void ReplayBuffer::Parts::check_priorities(std::span<const float> priorities, si
 }
 
 void ReplayBuffer::Parts::raise_highest(uint64_t weight) const noexcept {
-  std::atomic<uint64_t>& highest = counter(CounterPlace::kMaxWeight)->value;
+  std::atomic<uint64_t>& highest = counter(CounterIndex::kMaxWeight)->value;
   uint64_t found = highest.load(std::memory_order_relaxed);
   while (found < weight && !highest.compare_exchange_weak(found, weight, std::memory_order_relaxed)) {
   }

@@ -5,6 +5,7 @@
 #include <numbers>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 
 namespace quern::replay {
@@ -18,6 +19,7 @@ constexpr uint16_t kOrderLayer = 1;
 // being copied.
 constexpr uint64_t kLookEvery = 256;
 constexpr uint64_t kMaxTries = uint64_t{1} << 20;
+constexpr double kPatience = 1;  // in seconds; a thread that writes a row for longer was stopped or killed
 
 static_assert(Permutation::kRounds <= 8);  // the space between two calls in `sequence`
 
@@ -49,30 +51,40 @@ uint64_t Numbers::below(uint64_t bound) noexcept {
 
 double Numbers::fraction() noexcept { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-Permutation Numbers::order(uint64_t size) const {
+Permutation Numbers::order(uint64_t size, uint16_t number) const {
   RandomStream stream = stream_;
-  stream.layer = kOrderLayer;
+  stream.layer = static_cast<uint16_t>(kOrderLayer + number);
   return {size, stream};
 }
 
 Drawer::Drawer(const ReplayBuffer& buffer, const SampleRequest& request, uint64_t seed, uint64_t call)
     : buffer_(buffer), request_(request), numbers_(seed, call) {
-  look();
+  const uint64_t rows = buffer.size();
+  if (!find_rows()) throw Error("[replay] sample: expected at least one row in the buffer, found none");
   if (request.rule != Rule::kWithoutReplacement) return;
-  if (request.rows > size()) {
+  if (request.rows > rows) {
     throw Error("[replay] sample: without replacement: expected at least {} rows in the buffer, found {}", request.rows,
-                size());
+                rows);
   }
-  order_.emplace(numbers_.order(size()));
+  set_order();
+}
+
+void Drawer::look() {
+  if (!order_) {
+    if (!find_rows()) throw Error("[replay] sample: expected at least one row in the buffer, found none");
+  } else if (buffer_.ring().window().begin >= newest_) {
+    taken_ = size();  // all of them were overwritten
+  }
 }
 
 // The newest ids are often still being written. They are excluded, so that kRecent starts at the newest complete row, a
 // half-life shorter than the rows in flight works, and an empty buffer is detected. An entire window can be in flight:
 // a ring of one row while it is overwritten, or a batch as large as the ring. Then the window is read again, until a
-// million words have been checked.
-void Drawer::look() {
-  if (order_) return;
-  for (uint64_t seen = 0;;) {
+// million words have been checked: 20 ms for a large window. For one row, where other threads run between two checks,
+// the time is the limit.
+bool Drawer::find_rows(uint64_t first) {
+  double deadline = 0;
+  for (uint64_t checked = 0;;) {
     const Window window = buffer_.ring().window();
     if (window.end > kEndOfIds) {
       throw Error(
@@ -80,15 +92,37 @@ void Drawer::look() {
           "buffer",
           kEndOfIds, window.end);
     }
-    seen += window.size() + 1;
-    begin_ = window.begin;
-    end_ = newest_ = window.end;
-    while (newest_ > begin_ && !buffer_.ring().holds(newest_ - 1)) --newest_;
-    if (newest_ > begin_) return;
-    if (buffer_.total_added() == 0 || seen >= kMaxTries) break;
+    const uint64_t begin = std::max(window.begin, first);
+    uint64_t newest = window.end;
+    while (newest > begin && !buffer_.ring().holds(newest - 1)) --newest;
+    if (newest > begin) {
+      begin_ = begin;
+      newest_ = newest;
+      end_ = window.end;
+      return true;
+    }
+    checked += window.end - begin;
+    const double now = seconds_now();
+    if (deadline == 0) deadline = now + kPatience;
+    if (window.end <= first || buffer_.total_added() == 0 || checked >= kMaxTries || now > deadline) return false;
     std::this_thread::yield();
   }
-  throw Error("[replay] sample: expected at least one row in the buffer, found none");
+}
+
+void Drawer::set_order() {
+  order_.emplace(numbers_.order(size(), orders_++));
+  taken_ = 0;
+  tried_ += size();
+}
+
+// Every row of the order was drawn, and some could not be read: writers have overwritten them since, and then there are
+// as many new ones, or they are incomplete. The rows drawn so far stay, because new rows are none of them.
+void Drawer::continue_with_new_rows() {
+  if (!find_rows(newest_)) {
+    throw Error("[replay] sample: without replacement: expected {} rows that can be read, found fewer among {}",
+                request_.rows, tried_);
+  }
+  set_order();
 }
 
 Drawn Drawer::next() {
@@ -102,10 +136,7 @@ Drawn Drawer::next() {
     case Rule::kWithoutReplacement:
       break;
   }
-  if (taken_ == size()) {
-    throw Error("[replay] sample: without replacement: expected {} rows that can be read, found fewer among {}",
-                request_.rows, size());
-  }
+  if (taken_ == size()) continue_with_new_rows();
   return row(begin_ + (*order_)(taken_++));
 }
 

@@ -33,7 +33,8 @@ class Numbers {
   uint64_t next() noexcept;                 // 64 random bits
   uint64_t below(uint64_t bound) noexcept;  // 0 ... bound - 1, exactly uniform; bound >= 1
   double fraction() noexcept;               // from [0, 1), a multiple of 2^-53
-  Permutation order(uint64_t size) const;   // of 0 ... size - 1; always the same within a call
+  // Of 0 ... size - 1, always the same within a call. A different number gives a different order.
+  Permutation order(uint64_t size, uint16_t number = 0) const;
 
  private:
   RandomStream stream_;
@@ -62,7 +63,8 @@ class Drawer {
   Drawn again(uint64_t tries);
 
   // Updates to the current window of the buffer, which moves when rows are added. Without replacement the window stays
-  // that of the start of the call. Error when no row is complete.
+  // that of the start of the call as long as it has rows that were not drawn; then the rows added since are drawn too,
+  // in place of those that were overwritten. Error when no row is complete.
   void look();
 
  private:
@@ -70,14 +72,22 @@ class Drawer {
   uint64_t size() const noexcept { return newest_ - begin_; }
   uint64_t recent_age() noexcept;
   Drawn by_priority();
+  // Sets begin_, newest_ and end_ to the rows of the window from id `first` on. False if none of them is complete;
+  // waits up to a second for rows that are being written.
+  bool find_rows(uint64_t first = 0);
+  void set_order();
+  void continue_with_new_rows();
 
   const ReplayBuffer& buffer_;
   SampleRequest request_;
   Numbers numbers_;
   uint64_t begin_ = 0, newest_ = 0;  // ids begin_ ... newest_ - 1 are drawn; newest_ - 1 was complete when last checked
   uint64_t end_ = 0;                 // of the window; no row from newest_ on is complete yet
-  std::optional<Permutation> order_;  // without replacement
-  uint64_t taken_ = 0;                // of the order
+  // Without replacement:
+  std::optional<Permutation> order_;  // of the ids begin_ ... newest_ - 1
+  uint16_t orders_ = 0;               // so far
+  uint64_t taken_ = 0;                // ids of the order
+  uint64_t tried_ = 0;                // ids in all orders
 };
 
 }  // namespace quern::replay

@@ -117,7 +117,7 @@ constexpr size_t ValuesOffset(size_t max) {
 template <typename T, typename Index>
 HWY_INLINE void PackSparse(const std::byte* values, size_t n, size_t max, std::byte* stored) {
   std::byte* const indices = stored + sizeof(uint32_t);
-  std::byte* const kept = stored + ValuesOffset<T, Index>(max);
+  std::byte* const stored_values = stored + ValuesOffset<T, Index>(max);
   size_t count = 0;
   ForGroups<T>(values, n, [&](size_t first, const std::byte* p, size_t) HWY_ATTR {
     Index index[kGroup];
@@ -131,20 +131,20 @@ HWY_INLINE void PackSparse(const std::byte* values, size_t n, size_t max, std::b
     here = std::min(here, max - count);
     if (here == 0) return true;
     copy_to_row(indices + count * sizeof(Index), reinterpret_cast<const std::byte*>(index), here * sizeof(Index));
-    copy_to_row(kept + count * sizeof(T), reinterpret_cast<const std::byte*>(value), here * sizeof(T));
+    copy_to_row(stored_values + count * sizeof(T), reinterpret_cast<const std::byte*>(value), here * sizeof(T));
     count += here;
     return true;
   });
   const auto saved_count = static_cast<uint32_t>(count);  // a schema allows `max_nonzero` of 2^32 - 1
   copy_to_row(stored, reinterpret_cast<const std::byte*>(&saved_count), sizeof saved_count);
-  ClearRow(indices + count * sizeof(Index), kept);
-  ClearRow(kept + count * sizeof(T), kept + max * sizeof(T));
+  ClearRow(indices + count * sizeof(Index), stored_values);
+  ClearRow(stored_values + count * sizeof(T), stored_values + max * sizeof(T));
 }
 
 template <typename T, typename Index>
 HWY_INLINE void UnpackSparse(const std::byte* stored, size_t n, size_t max, std::byte* values) {
   const std::byte* const indices = stored + sizeof(uint32_t);
-  const std::byte* const kept = stored + ValuesOffset<T, Index>(max);
+  const std::byte* const stored_values = stored + ValuesOffset<T, Index>(max);
   uint32_t said = 0;
   copy_from_row(reinterpret_cast<std::byte*>(&said), stored, sizeof said);
   const size_t count = std::min<size_t>(said, max);
@@ -154,7 +154,7 @@ HWY_INLINE void UnpackSparse(const std::byte* stored, size_t n, size_t max, std:
     Index index[kGroup];
     T value[kGroup];
     copy_from_row(reinterpret_cast<std::byte*>(index), indices + done * sizeof(Index), here * sizeof(Index));
-    copy_from_row(reinterpret_cast<std::byte*>(value), kept + done * sizeof(T), here * sizeof(T));
+    copy_from_row(reinterpret_cast<std::byte*>(value), stored_values + done * sizeof(T), here * sizeof(T));
     for (size_t i = 0; i < here; ++i) {
       if (index[i] < n) std::memcpy(values + index[i] * sizeof(T), &value[i], sizeof(T));
     }

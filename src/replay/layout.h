@@ -29,7 +29,7 @@ inline constexpr uint32_t kLayoutVersion = 1;
 inline constexpr uint64_t kHeaderBytes = 4096;
 inline constexpr uint64_t kMaxRows = uint64_t{1} << 40;
 
-enum class CounterPlace : size_t { kReserved, kPublished, kInserts, kSamples, kMaxWeight };
+enum class CounterIndex : size_t { kReserved, kPublished, kInserts, kSamples, kMaxWeight };
 inline constexpr size_t kCounters = 5;
 
 // Whether a file that starts with these bytes was created as a buffer, of any version.

@@ -96,7 +96,7 @@ class Ring {
       const uint64_t slot = written % capacity_;
       before_row_writes();
       copy(slot);
-      parts_.words[slot].store(whole_word(written), std::memory_order_release);  // pairs with the acquire in read()
+      parts_.words[slot].store(complete_word(written), std::memory_order_release);  // pairs with the acquire in read()
     }
     parts_.published->value.fetch_add(1, std::memory_order_release);
     return written;
@@ -108,10 +108,10 @@ class Ring {
   bool read(uint64_t id, Copy copy) const {
     if (id >= kEndOfIds) return false;
     const uint64_t slot = id % capacity_;
-    if (parts_.words[slot].load(std::memory_order_acquire) != whole_word(id)) return false;
+    if (parts_.words[slot].load(std::memory_order_acquire) != complete_word(id)) return false;
     copy(slot);
     after_row_reads();
-    return parts_.words[slot].load(std::memory_order_relaxed) == whole_word(id);
+    return parts_.words[slot].load(std::memory_order_relaxed) == complete_word(id);
   }
 
   // After a crash of the machine, pages of a file may be from different moments. If the counters were behind the words,
@@ -120,7 +120,7 @@ class Ring {
 
   // Whether the row is in the ring now.
   bool holds(uint64_t id) const noexcept {
-    return id < kEndOfIds && parts_.words[id % capacity_].load(std::memory_order_acquire) == whole_word(id);
+    return id < kEndOfIds && parts_.words[id % capacity_].load(std::memory_order_acquire) == complete_word(id);
   }
 
   // The id of the complete row in this slot, or kNoRow.

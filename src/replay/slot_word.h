@@ -17,9 +17,9 @@ namespace quern::replay {
 inline constexpr int kWriterShift = 48;
 inline constexpr uint64_t kEndOfIds = (uint64_t{1} << (kWriterShift - 1)) - 1;  // a larger id would not fit in the word
 
-constexpr uint64_t whole_word(uint64_t id) { return (id + 1) << 1; }
+constexpr uint64_t complete_word(uint64_t id) { return (id + 1) << 1; }
 constexpr uint64_t busy_word(uint64_t id, uint16_t writer) {
-  return whole_word(id) | 1 | static_cast<uint64_t>(writer) << kWriterShift;
+  return complete_word(id) | 1 | static_cast<uint64_t>(writer) << kWriterShift;
 }
 constexpr bool is_busy(uint64_t word) { return (word & 1) != 0; }
 constexpr uint16_t writer_of(uint64_t word) { return static_cast<uint16_t>(word >> kWriterShift); }

@@ -38,7 +38,7 @@ SumTree::SumTree(std::atomic<uint64_t>* memory, uint64_t slots) noexcept : memor
 void SumTree::set(uint64_t slot, uint64_t weight) noexcept {
   assert(slot < slots_);
   node(0, slot).store(weight, kOrder);
-  settle_up(1, slot / kChildren);
+  update_path(1, slot / kChildren);
 }
 
 uint64_t SumTree::get(uint64_t slot) const noexcept {
@@ -54,7 +54,7 @@ SumTree::Found SumTree::find(uint64_t point) noexcept {
   for (size_t level = top_; level > 0; --level) {
     const Family family = children_of(level, index);
     // The node itself, not `weight`: that was read before the children, which may legitimately have changed since.
-    if (family.sum != node(level, index).load(kOrder)) settle_up(level, index);
+    if (family.sum != node(level, index).load(kOrder)) update_path(level, index);
     if (point >= family.sum) return {};
     // Ends at a child whose weight is not 0, and which therefore exists: the sum of the weights is above `point`, or
     // overflows 64 bits and is then above it too.
@@ -81,7 +81,7 @@ SumTree::Family SumTree::children_of(size_t level, uint64_t index) const noexcep
 }
 
 // Steps 1 to 3 in the header, for one node.
-void SumTree::settle(size_t level, uint64_t index) noexcept {
+void SumTree::update_node(size_t level, uint64_t index) noexcept {
   uint64_t sum = children_of(level, index).sum;
   for (;;) {
     node(level, index).store(sum, kOrder);
@@ -91,8 +91,8 @@ void SumTree::settle(size_t level, uint64_t index) noexcept {
   }
 }
 
-void SumTree::settle_up(size_t level, uint64_t index) noexcept {
-  for (; level <= top_; ++level, index /= kChildren) settle(level, index);
+void SumTree::update_path(size_t level, uint64_t index) noexcept {
+  for (; level <= top_; ++level, index /= kChildren) update_node(level, index);
 }
 
 uint64_t weight_of(double priority, double alpha, uint64_t slots) {

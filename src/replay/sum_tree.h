@@ -70,8 +70,8 @@ class SumTree {
 
   std::atomic<uint64_t>& node(size_t level, uint64_t index) const noexcept { return memory_[start_[level] + index]; }
   Family children_of(size_t level, uint64_t index) const noexcept;  // level >= 1, index < nodes_[level]
-  void settle(size_t level, uint64_t index) noexcept;
-  void settle_up(size_t level, uint64_t index) noexcept;
+  void update_node(size_t level, uint64_t index) noexcept;
+  void update_path(size_t level, uint64_t index) noexcept;
 
   std::atomic<uint64_t>* memory_;
   uint64_t slots_;

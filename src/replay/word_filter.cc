@@ -144,25 +144,26 @@ size_t take_sample(const std::byte* raw, size_t words, size_t word, Sample& samp
 
 // Every value that makes up more than a fifth is among the four that remain (Misra and Gries); rarer ones may be too.
 std::array<Counted, 4> frequent(std::span<const uint64_t> sample) {
-  std::array<Counted, 4> kept;
+  std::array<Counted, 4> candidates;
   for (const uint64_t value : sample) {
-    const auto same =
-        std::find_if(kept.begin(), kept.end(), [&](const Counted& k) { return k.count > 0 && k.value == value; });
-    const auto free = std::find_if(kept.begin(), kept.end(), [](const Counted& k) { return k.count == 0; });
-    if (same != kept.end()) {
+    const auto same = std::find_if(candidates.begin(), candidates.end(),
+                                   [&](const Counted& k) { return k.count > 0 && k.value == value; });
+    const auto free = std::find_if(candidates.begin(), candidates.end(), [](const Counted& k) { return k.count == 0; });
+    if (same != candidates.end()) {
       ++same->count;
-    } else if (free != kept.end()) {
+    } else if (free != candidates.end()) {
       *free = {value, 1};
     } else {
-      for (Counted& k : kept) --k.count;
+      for (Counted& k : candidates) --k.count;
     }
   }
-  for (Counted& k : kept) {
+  for (Counted& k : candidates) {
     const bool seen = k.count > 0;
     k.count = seen ? static_cast<size_t>(std::count(sample.begin(), sample.end(), k.value)) : 0;
   }
-  std::stable_sort(kept.begin(), kept.end(), [](const Counted& a, const Counted& b) { return a.count > b.count; });
-  return kept;
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Counted& a, const Counted& b) { return a.count > b.count; });
+  return candidates;
 }
 
 }  // namespace

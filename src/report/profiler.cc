@@ -39,8 +39,8 @@ void Profiler::finish(double peak_gflops, double copy_gbs, Output& out) {
   if (options_.table) out.print("\n{}", profile_table(summary_));
   if (options_.trace.empty()) return;
   const TraceInfo info = write_trace(*profile_, summary_.workers, options_.trace);
-  const std::string what = info.whole ? fmt::format("steps {} to {}", info.first_step, info.last_step)
-                                      : fmt::format("the end of step {}", info.last_step);
+  const std::string what = info.complete ? fmt::format("steps {} to {}", info.first_step, info.last_step)
+                                         : fmt::format("the end of step {}", info.last_step);
   out.print("\ntrace: {}, {} calls, {} in {}; open it at https://ui.perfetto.dev\n", what, info.calls,
             rounded_bytes(info.bytes), options_.trace.string());
 }

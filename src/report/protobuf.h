@@ -13,7 +13,7 @@ namespace quern::report {
 // little-endian. A nested message is stored as its bytes.
 class ProtoMessage {
  public:
-  ProtoMessage& whole(uint32_t field, uint64_t value) {
+  ProtoMessage& integer(uint32_t field, uint64_t value) {
     tag(field, kVarint);
     varint(value);
     return *this;

@@ -168,14 +168,14 @@ void TensorBoard::open() {
 // This record makes TensorBoard discard its data for that step and later ones.
 void TensorBoard::write_start(uint64_t first_step) {
   ProtoMessage start = event();
-  start.whole(kStep, first_step).message(kSessionLog, ProtoMessage().whole(kStatus, kStatusStart));
+  start.integer(kStep, first_step).message(kSessionLog, ProtoMessage().integer(kStatus, kStatusStart));
   write_record(start);
 }
 
 void TensorBoard::write_summary(uint64_t step, const ProtoMessage& summary) {
   if (!file_.is_open()) open();
   ProtoMessage message = event();
-  write_record(message.whole(kStep, step).message(kSummary, summary));
+  write_record(message.integer(kStep, step).message(kSummary, summary));
 }
 
 void TensorBoard::write_record(const ProtoMessage& event) {

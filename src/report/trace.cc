@@ -75,7 +75,7 @@ TraceInfo write_trace(const Profile& profile, size_t workers, const std::filesys
   TraceInfo info;
   int64_t start = begin_of(lanes, first_whole_step(profile, lanes));
   if (start == INT64_MAX) {
-    info.whole = false;
+    info.complete = false;
     start = 0;
     for (size_t i = 0; i < lanes.size(); ++i) start = std::max(start, profile.thread(i).forgotten_until());
   }

@@ -13,7 +13,7 @@ inline constexpr size_t kTraceCalls = size_t{1} << 18;
 
 struct TraceInfo {
   uint64_t first_step = 0, last_step = 0;  // 0: no steps
-  bool whole = true;                       // false: only the end of one step, which is too long
+  bool complete = true;                    // false: only the end of one step, which is too long
   uint64_t calls = 0, bytes = 0;
 };
 

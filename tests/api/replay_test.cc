@@ -29,7 +29,7 @@ void add_rows(ReplayBuffer& buffer, int32_t rows) {
   }
 }
 
-TEST(PublicReplay, RowsComeBackAsTheyWereAdded) {
+TEST(PublicReplay, RowsRoundTrip) {
   ReplayBuffer buffer(kColumns, {.capacity = 8, .seed = 1});
   add_rows(buffer, 10);
   EXPECT_EQ(buffer.size(), 8u);
@@ -124,7 +124,7 @@ TEST(PublicReplay, RateLimitMakesBothSidesWait) {
       quern::TimeoutError);
 }
 
-TEST(PublicReplay, ProcessesShareRowsAndDrawTheirOwn) {
+TEST(PublicReplay, ProcessesShareRowsAndSampleIndependently) {
   const quern::ReplayStorage storage{.shared = "api-test-" + std::to_string(getpid())};
   ReplayBuffer buffer({{"x", "uint64"}}, {.capacity = 100, .storage = storage});
   const pid_t child = fork();

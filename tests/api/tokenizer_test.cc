@@ -19,7 +19,7 @@ std::filesystem::path text_in(const TemporaryFolder& folder) {
   return folder / "text.txt";
 }
 
-TEST(PublicTokenizer, EachKindGivesTheTextBack) {
+TEST(PublicTokenizer, EveryKindRoundTrips) {
   const TemporaryFolder folder;
   const std::filesystem::path text = text_in(folder);
   for (const std::string kind : {"byte", "char", "bpe"}) {
@@ -30,7 +30,7 @@ TEST(PublicTokenizer, EachKindGivesTheTextBack) {
   }
 }
 
-TEST(PublicTokenizer, LoadsWhatItSavedFromTheFileOrItsFolder) {
+TEST(PublicTokenizer, LoadsFromAFileOrItsFolder) {
   const TemporaryFolder folder;
   const auto tokenizer = quern::Tokenizer::train({text_in(folder)}, {.vocabulary = 280});
   tokenizer.save(folder / "tokenizer.json");

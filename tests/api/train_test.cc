@@ -72,7 +72,7 @@ TEST(PublicTrain, StoppedAndResumedHasTheSameWeightsWithAnyThreads) {
   EXPECT_EQ(resumed.weights_hash, expected.weights_hash);
 }
 
-TEST(PublicTrain, WhatOnStepThrowsIsThrownAgainAfterTheRunWasSaved) {
+TEST(PublicTrain, ExceptionInOnStepIsRethrownAfterSaving) {
   const TemporaryFolder folder;
   quern::TrainOptions options = small_run(folder / "run");
   options.on_step = [](const quern::Step& step) -> bool {
@@ -83,7 +83,7 @@ TEST(PublicTrain, WhatOnStepThrowsIsThrownAgainAfterTheRunWasSaved) {
   EXPECT_EQ(quern::Model::load(options.out).step(), 3u);
 }
 
-TEST(PublicTrain, WhatOnPreparingThrowsLeavesNothing) {
+TEST(PublicTrain, ExceptionInOnPreparingLeavesNothing) {
   const TemporaryFolder folder;
   quern::TrainOptions options = small_run(folder / "run");
   options.on_preparing = [](std::string_view, uint64_t, uint64_t) { throw std::logic_error("mine"); };
@@ -118,7 +118,7 @@ class PublicModel : public testing::Test {
 };
 TemporaryFolder* PublicModel::folder = nullptr;
 
-TEST_F(PublicModel, PiecesOfAStreamAreTheTextOfGenerate) {
+TEST_F(PublicModel, StreamedPiecesConcatenateToGeneratedText) {
   const quern::GenerationOptions options{.tokens = 40, .temperature = 0.9f, .top_k = 20, .seed = 3};
   const std::string text = quern::generate(model, "Once", options);
   quern::TextStream stream(model, "Once", options);
@@ -132,7 +132,7 @@ TEST_F(PublicModel, PiecesOfAStreamAreTheTextOfGenerate) {
   EXPECT_EQ(quern::generate(model, "Once", two), text);
 }
 
-TEST_F(PublicModel, AStreamKeepsItsModelAlive) {
+TEST_F(PublicModel, StreamKeepsItsModelAlive) {
   auto stream = [] {
     const quern::Model here = quern::Model::load(*folder / "run");
     return quern::TextStream(here, "Once", {.tokens = 5});
@@ -142,7 +142,7 @@ TEST_F(PublicModel, AStreamKeepsItsModelAlive) {
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("Once")), "Once");
 }
 
-TEST_F(PublicModel, LossIsThatOfItsLogits) {
+TEST_F(PublicModel, LossMatchesTheLogits) {
   const std::vector<int32_t> tokens = model.tokenizer().encode("Once upon a time there ");
   const size_t V = model.vocabulary();
   const std::vector<float> logits = model.logits(tokens, tokens.size());

@@ -98,7 +98,7 @@ class Data(program.ProgramTest):
         self.fails("eval", "--run", self.path("run"), self.write("b.txt", TEXT[:9]),
                    says=["b.txt: text: expected at least 33 tokens", "found 9"])
 
-    def test_bytes_that_are_no_text_need_the_byte_tokenizer(self):
+    def test_invalid_utf8_needs_the_byte_tokenizer(self):
         file = self.write("a.txt", TEXT.encode() + b"\xff\xfe")
         self.refuses(file, says=["a.txt", "UTF-8"])
         self.train("bytes", file, "--steps", "1", "--tokenizer", "byte")
@@ -135,7 +135,7 @@ class Config(program.ProgramTest):
             self.fails(*command, "--run", self.path("none"),
                        says=["none: expected a run with a config.toml, found none"])
 
-    def test_a_file_where_a_folder_belongs(self):
+    def test_a_file_in_place_of_a_folder_is_refused(self):
         file = self.write("file", "years of work")
         for command in (("train", "--resume"), ("train", *program.SMALL), ("eval",), ("generate",), ("info",), ("report",)):
             self.fails(*command, "--run", file, says=["file: expected the folder of a run, found a file"])

@@ -34,7 +34,7 @@ class Usage(unittest.TestCase):
     def test_unknown_benchmark(self):
         self.assert_bad_usage("bench", "frobnicate", says="unknown command 'frobnicate'; run `quern bench --help`")
 
-    def test_bench_needs_to_know_what(self):
+    def test_bench_needs_a_benchmark(self):
         self.assert_bad_usage("bench", says="kernels, queue, replay, train, diagnostics or --list")
 
     def test_unknown_flag(self):
@@ -146,7 +146,7 @@ class Bench(unittest.TestCase):
                      "replay", "tiny"):
             self.assertIn(name, run.stdout)
 
-    def test_filter_keeps_matching_results_only(self):
+    def test_filter_selects_matching_results(self):
         for name in ("accumulate", "convert"):
             results = self.bench("kernels", "--filter", name)
             self.assertTrue(all(result["name"].startswith(name) for result in results), results)

@@ -62,7 +62,7 @@ class Run(program.ProgramTest):
         yield
         path.write_bytes(whole)
 
-    def test_a_damaged_checkpoint_is_named_and_passed_over(self):
+    def test_a_damaged_checkpoint_is_named_and_skipped(self):
         for name in ("model.safetensors", "optimizer.safetensors", "state.json"):
             whole = (self.newest / name).read_bytes()
             for _ in self.damaged(self.newest / name):
@@ -124,7 +124,7 @@ class Run(program.ProgramTest):
         shutil.copy(self.folder / "other/tokenizer.json", self.run_folder / "tokenizer.json")
         self.every_use_fails(["model.safetensors: contains a different model: tensor 'wte.weight': expected", "found"])
 
-    def test_folder_that_holds_another_model(self):
+    def test_folder_with_another_model(self):
         self.set_in_config("run", "width", 64)
         self.every_use_fails(["contains a different model: tensor", "expected F32 (", "64", "found F32 (", "32"])
         self.set_in_config("run", "width", 32)

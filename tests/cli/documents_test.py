@@ -24,7 +24,7 @@ class TokenTable(program.ProgramTest):
         super().setUp()
         self.train("run", self.write("text.txt", TEXT), *BPE, "--steps", "3", "--set", "model.vocabulary=2000")
 
-    def test_generate_never_writes_a_row_that_is_no_token(self):
+    def test_generate_never_produces_a_padding_row(self):
         # The program failed at the first such row: "expected an id from 0 to 299, found 1234".
         for options in ((), ("--temperature", "0"), ("--temperature", "50"), ("--top-k", "1500"), ("--top-p", "0.99")):
             for end in ((), ("--ignore-end",)):
@@ -39,7 +39,7 @@ class TokenTable(program.ProgramTest):
         self.resume("run")
         self.assertEqual(self.hash("run"), before)
 
-    def test_other_tools_are_told_the_size_of_the_table_and_the_end_of_text(self):
+    def test_exports_contain_the_table_size_and_the_end_of_text(self):
         config = json.loads((self.folder / "run/checkpoints/step-00000003/config.json").read_text())
         self.assertEqual(config["vocab_size"], 2000)
         tokenizer = json.loads((self.folder / "run/tokenizer.json").read_text())
@@ -50,7 +50,7 @@ class TokenTable(program.ProgramTest):
 
 
 class Documents(program.ProgramTest):
-    def test_a_model_of_documents_stops_where_one_ends(self):
+    def test_generation_stops_at_the_end_of_a_document(self):
         lines = self.write("lines.jsonl", json_lines(*["ab ab.", "ab."] * 400))
         self.train("run", lines, *BPE, "--steps", "150", "--set", "optimizer.rate=0.01")
         for seed in ("1", "2", "3"):
@@ -62,7 +62,7 @@ class Documents(program.ProgramTest):
             self.assertIn("<|endoftext|>", longer)
             self.assertTrue(longer.startswith(ended.removesuffix("\n") + "<|endoftext|>"), (ended, longer))
 
-    def test_json_lines_and_a_folder_of_the_same_documents_are_the_same_run(self):
+    def test_json_lines_and_a_folder_give_the_same_run(self):
         documents = [TEXT[:3000], TEXT[3000:7000], TEXT[7000:]]
         for i, document in enumerate(documents):
             self.write(f"folder/{i}.txt", document)
@@ -72,7 +72,7 @@ class Documents(program.ProgramTest):
         self.assertEqual(self.hash("lines"), self.hash("folder_run"))
         self.assertNotEqual(self.hash("lines"), self.hash("together"))
 
-    def test_characters_have_no_end_of_text_and_a_line_says_so(self):
+    def test_the_char_tokenizer_warns_about_documents(self):
         lines = self.write("lines.jsonl", json_lines(TEXT, TEXT))
         printed = self.train("run", lines, "--steps", "1")
         self.assertEqual(printed.count("documents are not separated"), 1, printed)
@@ -85,7 +85,7 @@ class Documents(program.ProgramTest):
         self.train("letters", self.write("letters.txt", "abc" * 500), "--steps", "1")
         self.assertTrue(self.works("generate", "--run", self.path("letters"), "--tokens", "5").startswith("a"))
 
-    def test_a_bin_file_does_not_hide_the_text_beside_it(self):
+    def test_text_next_to_a_bin_file_is_not_ignored(self):
         self.write("data/book.txt", TEXT)
         self.write("data/weights.bin", b"\x01\x00" * 5000)
         for command in (("train", "--run", self.path("run")), ("tokenize",)):
@@ -105,7 +105,7 @@ class Pair(program.ProgramTest):
         return program.quern("train", *program.SMALL, self.path("out"), "--steps", "1", "--run",
                              self.path(f"run-{time.monotonic_ns()}"))
 
-    def test_tokens_beside_the_tokenizer_of_another_text_are_refused(self):
+    def test_tokens_with_another_tokenizer_are_refused(self):
         self.works(*self.tokenize("one", "abab"))
         self.assertEqual(self.train_on_them().returncode, 0)
         tokens = (self.folder / "out/tokens.bin").read_bytes()
@@ -117,7 +117,7 @@ class Pair(program.ProgramTest):
         self.assertIn("tokens.bin: expected tokens of", mixed.stderr)
         self.assertIn("found those of another tokenizer", mixed.stderr)
 
-    def test_a_kill_leaves_no_pair_that_does_not_fit(self):
+    def test_a_kill_leaves_no_mismatched_pair(self):
         commands = [self.tokenize("one", "abab"), self.tokenize("other", "xyxy")]
         texts = {(self.folder / f"{name}.txt").read_text() for name in ("one", "other")}
         self.works(*commands[0])

@@ -1,4 +1,4 @@
-"""Disks that are full or may not be written: one line, nothing lost that was saved, and a run that can go on later."""
+"""Full or read-only disks: a one-line error, no saved data lost, and a run that can be resumed."""
 
 import os
 import resource
@@ -47,7 +47,7 @@ class FullDisk(program.ProgramTest):
         after = program.contents(self.folder / "disk/run/checkpoints")
         self.assertEqual({path: after[path] for path in before}, before)
 
-    def test_not_even_room_for_the_first_checkpoint(self):
+    def test_no_room_for_the_first_checkpoint(self):
         self.small_disk("100k")
         self.fails("train", *self.SETTINGS, "--steps", "4", "--run", self.path("disk/run"),
                    says=["step-00000002", "No space left on device"])
@@ -75,7 +75,7 @@ class FullDisk(program.ProgramTest):
         self.remount("rw")
         self.assertIn("done: 6 steps", self.resume("disk/run"))
 
-    def test_file_that_may_not_grow(self):
+    def test_file_size_limit(self):
         def limit(size):
             return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
@@ -97,7 +97,7 @@ class FullDisk(program.ProgramTest):
             self.fails("train", *SMALL, "--steps", "1", "--run", self.path(run), says=["/file", found])
         self.assertEqual((self.folder / "file").read_text(), "text")
 
-    def test_folder_that_may_not_be_written(self):
+    def test_folder_without_write_permission(self):
         folder = self.folder / "mine"
         folder.mkdir()
         folder.chmod(0o555)
@@ -110,7 +110,7 @@ class FullDisk(program.ProgramTest):
 
 
 def with_own_mounts():
-    """Starts this script again where it may mount disks that nobody else sees, if the system lets it."""
+    """Starts this script again in a mount namespace of its own, if the system permits it."""
     own = ["unshare", "--mount", "--propagation", "private"]
     if os.geteuid() != 0:
         own.append("--map-root-user")

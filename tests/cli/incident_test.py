@@ -27,7 +27,7 @@ class IncidentTest(ProgramTest):
     def metrics(self, run):
         return [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
 
-    def test_a_run_stops_says_why_and_goes_on(self):
+    def test_a_run_stops_with_a_reason_and_resumes(self):
         run = self.path("run")
         incident = pathlib.Path(run) / "incidents" / "step-00000202"
         failed = self.fails("train", self.text, *SETTINGS, "--run", run,
@@ -47,7 +47,7 @@ class IncidentTest(ProgramTest):
         skipped = [line for line in self.metrics("skip") if line.get("skipped")]
         self.assertEqual([line["step"] for line in skipped], [202])
 
-    def test_a_rollback_is_in_the_metrics_once(self):
+    def test_a_rollback_is_logged_once(self):
         run = self.path("run")
         printed = self.works("train", self.text, *SETTINGS, "--set", "diagnostics.policy=rollback", "--set", "log.interval=1",
                              "--run", run)
@@ -92,7 +92,7 @@ class IncidentTest(ProgramTest):
         self.assertEqual(steps, [100, 200, 202, 210])
         self.assertEqual([line["step"] for line in self.metrics("run") if "loss" in line], steps)
 
-    def test_tensorboard_forgets_what_a_rollback_takes_back(self):
+    def test_a_rollback_is_removed_from_tensorboard(self):
         run = self.path("run")
         self.works("train", self.text, *SETTINGS, "--set", "diagnostics.policy=rollback", "--set", "log.interval=1", "--set",
                    "log.tensorboard=true", "--run", run)
@@ -105,7 +105,7 @@ class IncidentTest(ProgramTest):
                 steps.append(step)
         self.assertEqual(steps, list(range(1, 211)))
 
-    def test_what_is_no_incident_is_refused(self):
+    def test_an_invalid_incident_is_refused(self):
         self.fails("rerun-step", says=["expected the folder of an incident"])
         self.fails("rerun-step", self.path("none"), says=["expected the folder of an incident"])
         quern("train", self.text, *SETTINGS, "--run", self.path("run"))

@@ -3,7 +3,7 @@
 Runs that save after every second step, so that much of their time is saving, are killed with SIGKILL and resumed
 until they end: 20 times after a random time, 10 times when a certain file of a checkpoint has appeared; 6 times with
 text that is tokenised while training. Each must end
-with the weights of the run that nobody killed, every step logged once, and nothing left lying about.
+with the weights of an uninterrupted run, every step logged once, and no leftover files.
 """
 
 import json
@@ -121,7 +121,7 @@ class Kill(program.ProgramTest):
 
 
 class KillAnyTime(Kill):
-    def test_killed_runs_end_as_if_nothing_had_happened(self):
+    def test_killed_runs_end_bit_identically(self):
         def at_a_file(run, process):
             try:
                 process.wait(self.a_while())
@@ -141,7 +141,7 @@ class KillStream(Kill):
 
     settings = (*SETTINGS, "--set", "data.sampling=stream", "--set", "data.stories_bytes=20000")
 
-    def test_killed_streams_end_as_if_nothing_had_happened(self):
+    def test_killed_streaming_runs_end_bit_identically(self):
         runs = self.survive("stream", STREAM_KILLS, self.after_a_time)
         print(f"{STREAM_KILLS} kills in {runs} runs of {self.duration:.2f} s, {self.before_start} before there was a "
               "config.toml")

@@ -26,14 +26,14 @@ class Plan(program.ProgramTest):
         peak, planned = re.search(r"memory: peak (.*), planned (.*)", output).groups()
         return amount(peak), amount(planned)
 
-    def test_is_kept_within_five_per_cent(self):
+    def test_the_plan_is_within_five_per_cent(self):
         for i, flags in enumerate((("--precision", "fp32"), ("--precision", "bf16", "--recompute", "sqrt"),
                                    ("--precision", "fp16", "--recompute", "every-layer"))):
             peak, planned = self.taken(self.works("train", *WIDE, *flags, "--steps", "2", "--run", self.path(f"run{i}")))
             if not program.sanitized():
                 self.assertLess(abs(peak / planned - 1), 0.05, f"{flags}: {peak} of {planned}")
             self.assertLess(abs(self.total(*WIDE, *flags) / planned - 1), 0.05)
-        # Going on needs no more than starting.
+        # Resuming needs no more than starting.
         peak, planned = self.taken(self.resume("run0"))
         if not program.sanitized():
             self.assertLess(peak, 1.05 * planned)
@@ -71,7 +71,7 @@ class Result(program.ProgramTest):
             hashes |= same
         self.assertEqual(len(hashes), 3)
 
-    def test_going_on_may_recompute_but_not_change_precision(self):
+    def test_resume_may_recompute_but_not_change_precision(self):
         self.hash_of("run", "--precision", "bf16")
         self.set_in_config("run", "steps", 7)
         self.fails("train", "--run", self.path("run"), "--resume", "--precision", "fp32", says=["--resume continues"])

@@ -1,4 +1,4 @@
-"""Whole numbers on the command line are the numbers that were written, or are refused."""
+"""Integers on the command line are used exactly or refused."""
 
 import unittest
 
@@ -6,7 +6,7 @@ from program import ProgramTest
 
 
 class WholeNumbers(ProgramTest):
-    def test_what_is_no_number_of_the_range_is_refused(self):
+    def test_numbers_out_of_range_are_refused(self):
         """-1 was 2^64 - 1, and so was whatever does not fit 64 bits; bases came from zeros and an x."""
         most = {"--seed": 2**64 - 1, "--tokens": 2**64 - 1, "--top-k": 2**63 - 1, "--threads": 64}
         for flag, last in most.items():
@@ -18,7 +18,7 @@ class WholeNumbers(ProgramTest):
         self.fails("tokenize", "--vocabulary=-18446744073709551316", "--text", "a", says=["--vocabulary", "from 257 to 65536"])
         self.fails("bench", "train", "--steps=-1", says=["--steps", "found '-1'"])
 
-    def test_options_of_train_are_read_like_others(self):
+    def test_train_options_are_parsed_like_others(self):
         """--seed 0x10 was 16 and 010 an error, the other way round than in `generate`; 1.0 was "found 1"."""
         for value in ("0x10", "1_000", "1.0", "1e3", "+5", " 5", "0b1"):
             self.fails("train", "--print-config", "--seed", value,
@@ -33,7 +33,7 @@ class WholeNumbers(ProgramTest):
             self.fails("train", "--print-config", f"--threads={value}",
                        says=["--threads", f"expected a whole number from 1 to 64, found '{value}'"])
 
-    def test_zeros_in_front_mean_nothing(self):
+    def test_leading_zeros_are_ignored(self):
         """010 was 8."""
         self.train("run", "--steps", "2")
         text = lambda seed: self.works("generate", "--run", self.path("run"), "--prompt", "Once", "--seed", seed)

@@ -64,7 +64,7 @@ class Interrupted(OutputTest):
             if errors:  # tee was gone before the last line was written
                 self.assertRegex(errors, rf"\Aquern: [^\n]*\(Broken pipe\); stopped after step {step} and saved[^\n]*\n\Z")
 
-    def test_every_signal_that_asks_for_an_end_saves(self):
+    def test_every_termination_signal_saves(self):
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             process = program.start("train", *LONG, "--run", self.path(name), start_new_session=True)
             self.wait_for_steps(name)
@@ -99,7 +99,7 @@ class Interrupted(OutputTest):
             self.assertEqual((process.returncode, errors), (0, ""), name)
             self.check_saved(f"run-{i}")
 
-    def test_while_the_data_is_prepared_it_stops_without_a_trace(self):
+    def test_a_signal_during_preparation_leaves_nothing(self):
         text = self.write("text.txt", "A line of text of which there are many.\n" * 2_000_000)
         settings = (text, *LONG, "--set", "data.tokenizer=char")
         for resume in (False, True):
@@ -125,7 +125,7 @@ class Interrupted(OutputTest):
             if not resume:
                 self.works("train", *settings, "--steps", "1", "--run", self.path("run"))
 
-    def test_nohup_stays_deaf_to_a_closed_terminal(self):
+    def test_nohup_ignores_a_closed_terminal(self):
         process = program.start("train", *LONG, "--run", self.path("run"),
                                 preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         self.wait_for_steps("run")
@@ -137,7 +137,7 @@ class Interrupted(OutputTest):
         self.assertEqual(process.returncode, 0)
         self.assertGreater(self.check_saved("run"), before)
 
-    def test_a_reader_that_does_not_read_blocks_nothing(self):
+    def test_a_blocked_reader_does_not_block_the_run(self):
         """As a pager, a stopped `tee` or Ctrl-S: the run waited for it, and no signal made it save."""
         reader, writer = os.pipe()
         process = subprocess.Popen(self.command("run", *LONG), stdout=writer, stderr=subprocess.PIPE, text=True,
@@ -207,7 +207,7 @@ class Unwritable(OutputTest):
                 self.assertEqual(self.check_saved(run), 40)
             self.assertEqual(self.hash(run), self.hash("expected"))
 
-    def test_a_warning_that_cannot_be_written_ends_nothing(self):
+    def test_an_unwritable_warning_does_not_end_the_run(self):
         self.train("run", *self.SHORT[len(SMALL):], "--set", "checkpoint.interval=20")
         (self.folder / "run/checkpoints/step-00000040/model.safetensors").write_bytes(b"damaged")
         with open("/dev/full", "w", encoding="utf-8") as full:
@@ -219,7 +219,7 @@ class Unwritable(OutputTest):
 
 
 class OtherCommands(OutputTest):
-    def test_generate_ends_quietly_when_nobody_reads(self):
+    def test_generate_ends_quietly_without_a_reader(self):
         self.train("run", "--steps", "2")
         for ignored in (signal.SIG_DFL, signal.SIG_IGN):
             process = program.start("generate", "--run", self.path("run"), "--tokens", "1000000",

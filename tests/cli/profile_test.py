@@ -10,7 +10,7 @@ from program import SMALL
 
 
 class Profile(program.ProgramTest):
-    def test_a_table_whose_shares_add_up_to_the_workers_time(self):
+    def test_shares_add_up_to_the_workers_time(self):
         printed = self.train("run", "--steps", "60", "--threads", "2", "--profile")
         self.assertIn("profile of 60 steps:", printed)
         self.assertIn("limits of a worker:", printed)
@@ -24,7 +24,7 @@ class Profile(program.ProgramTest):
         self.assertRegex(printed, r"(?m)^AdamW .* GB/s +[0-9]+ %$")
         self.assertRegex(printed, r"(?m)^step 60/60 .* limit: (compute|memory|data|waiting) ")
 
-    def test_a_trace_with_a_lane_per_worker(self):
+    def test_a_trace_has_a_track_per_worker(self):
         trace = self.path("trace.json")
         printed = self.train("run", "--steps", "10", "--threads", "2", "--trace", trace)
         self.assertIn("trace: steps 1 to 10, ", printed)
@@ -55,7 +55,7 @@ class Profile(program.ProgramTest):
         self.train("watched", "--steps", "5", "--profile", "--trace", self.path("trace.json"))
         self.assertEqual(self.hash("plain"), self.hash("watched"))
 
-    def test_without_a_folder_the_run_is_measured_and_removed(self):
+    def test_without_a_folder_the_run_is_temporary(self):
         before = set(pathlib.Path(tempfile.gettempdir()).glob("quern-*"))
         printed = self.works("train", *SMALL, "--steps", "3", "--profile")
         self.assertIn("profiling only, nothing was saved", printed)

@@ -1,4 +1,4 @@
-"""What the tests of the program share: starting it, a small model, folders. QUERN names the program to test."""
+"""Shared by the tests of the program: starting it, a small model, folders. QUERN names the program to test."""
 
 import hashlib
 import json

@@ -22,7 +22,7 @@ class Report(program.ProgramTest):
     def metrics(self, run):
         return self.folder / run / "metrics.jsonl"
 
-    def test_the_numbers_are_those_of_the_run(self):
+    def test_the_numbers_match_the_run(self):
         self.train("run", *SETTINGS, "--steps", "9")
         lines = [json.loads(line) for line in self.metrics("run").read_text().splitlines()]
         steps = [line for line in lines if "loss" in line]
@@ -90,7 +90,7 @@ class Report(program.ProgramTest):
             widths.append(next(len(line) for line in text.decode().splitlines() if "+---" in line))
         self.assertEqual(widths, [60, 120])
 
-    def test_a_run_with_nothing_logged(self):
+    def test_a_run_without_logged_steps(self):
         self.train("run", "--steps", "0")
         for remove in (False, True):
             if remove:
@@ -134,7 +134,7 @@ class Report(program.ProgramTest):
         self.assertIn("step 4: ", warning)
         self.assertIn("step-00000008", warning)
 
-    def test_what_cannot_be(self):
+    def test_bad_input_is_refused(self):
         self.fails("report", says=["report: expected --run DIR"])
         self.fails("report", "--run", self.path("none"), says=["none: expected a run with a config.toml, found none"])
         self.train("run", "--steps", "1")

@@ -19,7 +19,7 @@ LONG = (*SMALL, "--steps", "100000", "--set", "log.interval=1", "--set", "checkp
 
 
 class Ownership(program.ProgramTest):
-    def test_a_folder_with_other_things_in_it_is_refused(self):
+    def test_a_folder_with_other_files_is_refused(self):
         for name in ("tokenizer.json", "metrics.jsonl", "thesis.txt", ".tmp-precious/thesis.txt", "run.lock", ".hidden",
                      "checkpoints/notes.txt", "data/tokenizer.json"):
             run = "run-" + name.replace("/", "-")
@@ -29,7 +29,7 @@ class Ownership(program.ProgramTest):
                        says=[run, f"expected a new or empty folder, found '{name.split('/')[0]}'", "choose another"])
             self.assertEqual(program.contents(self.folder / run), before)
 
-    def test_an_empty_lock_proves_nothing(self):
+    def test_an_empty_lock_file_does_not_make_a_run(self):
         self.write("run/run.lock", "")
         self.write("run/tokenizer.json", "years of work")
         self.fails("train", *SMALL, "--steps", "2", "--run", self.path("run"),
@@ -50,7 +50,7 @@ class Ownership(program.ProgramTest):
         for vocabulary in ("260", "270"):
             self.works("tokenize", self.path("book.txt"), "--vocabulary", vocabulary, "--out", self.path("tokens"))
 
-    def test_metrics_that_are_no_file_are_refused(self):
+    def test_metrics_that_are_not_a_file_are_refused(self):
         """Opening a pipe to read waited for a writer without end."""
         self.train("run", "--steps", "2")
         os.remove(self.path("run/metrics.jsonl"))
@@ -73,11 +73,11 @@ class Ownership(program.ProgramTest):
         os.remove(self.path("run/metrics.jsonl"))
         self.resume("run")
 
-    def test_an_empty_folder_is_taken(self):
+    def test_an_empty_folder_is_accepted(self):
         (self.folder / "run").mkdir()
         self.train("run", "--steps", "2")
 
-    def test_resume_leaves_what_others_put_into_the_folder(self):
+    def test_resume_leaves_other_files_alone(self):
         self.train("run", "--steps", "9", "--set", "checkpoint.interval=3", "--set", "checkpoint.keep=1", "--set",
                    "checkpoint.keep_best=false", "--set", "optimizer.schedule=constant")
         for name in (".tmp-precious/thesis.txt", ".tmp-config.toml-1-1", "notes.txt", "checkpoints/.tmp-thesis/1.txt",
@@ -129,7 +129,7 @@ class OneWriter(program.ProgramTest):
         process.stdout.read()
         self.assertEqual((process.wait(program.TIMEOUT), process.stderr.read()), (0, ""))
 
-    def test_a_second_one_is_told_who_trains_here(self):
+    def test_a_second_process_is_refused_and_names_the_first(self):
         process = self.begin("run")
         who = f"another process trains in this folder (pid {process.pid} on "
         resume = ("train", "--run", self.path("run"), "--resume")
@@ -169,7 +169,7 @@ class OneWriter(program.ProgramTest):
             self.assertFalse((self.folder / "run/run.lock").exists())
             subprocess.run(["rm", "-r", self.path("run")], check=True)
 
-    def test_of_many_that_resume_at_once_one_trains(self):
+    def test_one_of_many_concurrent_resumes_trains(self):
         self.train("run", *LONG[len(SMALL):], "--steps", "1")
         self.set_in_config("run", "steps", 1000000)
         many = [program.start("train", "--run", self.path("run"), "--resume") for _ in range(4)]
@@ -181,7 +181,7 @@ class OneWriter(program.ProgramTest):
         ends = [(process.communicate(timeout=program.TIMEOUT)[1], process.returncode) for process in many]
         self.assertEqual(sorted(code for _, code in ends), [0, 2, 2, 2], ends)
 
-    def test_of_many_that_start_at_once_one_trains(self):
+    def test_one_of_many_concurrent_starts_trains(self):
         for i in range(5):
             run = f"run-{i}"
             many = [program.start("train", *SMALL, "--steps", "200", "--run", self.path(run)) for _ in range(4)]

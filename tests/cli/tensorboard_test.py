@@ -105,7 +105,7 @@ class TensorBoard(program.ProgramTest):
     def lines(self, run):
         return [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
 
-    def test_the_values_are_those_of_metrics_jsonl(self):
+    def test_the_values_match_metrics_jsonl(self):
         self.train("run", *SETTINGS, "--steps", "9")
         (file,) = self.files("run")
         found = list(events(file))
@@ -162,7 +162,7 @@ class TensorBoard(program.ProgramTest):
             self.assertEqual(histo["limits"], sorted(histo["limits"]))
             self.assertEqual(len(histo["limits"]), len(histo["counts"]))
 
-    def test_a_resumed_run_has_another_file_that_starts_where_it_goes_on(self):
+    def test_a_resumed_run_continues_in_another_file(self):
         self.train("run", *SETTINGS, "--steps", "6")
         first = self.files("run")[0].read_bytes()
         self.resume("run")  # nothing to do: nothing is written
@@ -199,7 +199,7 @@ class TensorBoard(program.ProgramTest):
         self.assertEqual(self.hash("plain"), self.hash("shown"))
         self.assertEqual(self.files("plain"), [])
 
-    def test_what_cannot_be(self):
+    def test_bad_input_is_refused(self):
         self.fails("train", *program.SMALL, "--run", self.path("run"), "--set", "log.histogram_interval=5",
                    says=["log.histogram_interval: expected 0 without log.tensorboard", "found 5"])
         self.train("run", *SETTINGS, "--steps", "2")

@@ -16,7 +16,7 @@ TEXT = "".join(f"The cat number {i} sat on the mat {i * i}, and the dog sat on t
 
 
 class Train(program.ProgramTest):
-    def test_a_run_is_a_folder_that_says_how_far_it_came(self):
+    def test_info_describes_the_run(self):
         printed = self.train("run", "--steps", "5")
         self.assertIn("step 5/5", printed)
         self.assertIn("done: 5 steps", printed)
@@ -37,13 +37,13 @@ class Train(program.ProgramTest):
         self.assertEqual(len(losses), 200)
         self.assertLess(losses[-1], losses[0] - 1)
 
-    def test_the_seed_decides_the_weights(self):
+    def test_the_weights_depend_on_the_seed(self):
         for run, seed in (("a", 1), ("b", 1), ("c", 2)):
             self.train(run, "--steps", "3", "--seed", seed)
         self.assertEqual(self.hash("a"), self.hash("b"))
         self.assertNotEqual(self.hash("a"), self.hash("c"))
 
-    def test_accumulated_rounds_give_the_bits_of_one_round(self):
+    def test_accumulation_is_bit_identical(self):
         for run, rounds, batch in (("a", 4, 4), ("b", 1, 16), ("c", 16, 1), ("d", 1, 8)):
             self.train(run, "--steps", "5", "--accumulation", rounds, "--batch", batch, "--dropout", "0.1")
         self.assertEqual(self.hash("a"), self.hash("b"))
@@ -56,7 +56,7 @@ class Train(program.ProgramTest):
         self.assertIn("done: 4 steps", self.resume("run"))
         self.assertEqual(program.contents(self.folder / "run"), before)
 
-    def test_resume_goes_on_with_more_steps(self):
+    def test_resume_with_more_steps(self):
         settings = ("--set", "optimizer.schedule=constant")
         self.train("whole", *settings, "--steps", "9")
         self.train("cut", *settings, "--steps", "4")
@@ -69,7 +69,7 @@ class Train(program.ProgramTest):
         self.works("train", *SMALL, "a.txt", "--steps", "2", "--run", "run", cwd=self.folder)
         self.assertIn("done: 2 steps", self.resume("run"))
 
-    def test_printed_config_reads_as_itself(self):
+    def test_printed_config_round_trips(self):
         for preset in ("tiny", "small", "gpt2"):
             printed = self.works("train", "--preset", preset, "--print-config")
             file = self.write("config.toml", printed)
@@ -78,13 +78,13 @@ class Train(program.ProgramTest):
         file = self.write("config.toml", changed)
         self.assertEqual(self.works("train", "--config", file, "--print-config"), changed)
 
-    def test_the_run_keeps_the_config_that_was_printed(self):
+    def test_the_run_contains_the_printed_config(self):
         printed = self.works("train", *SMALL, "--steps", "1", "--print-config")
         file = self.write("config.toml", printed)
         self.works("train", "--config", file, "--run", self.path("run"))
         self.assertEqual((self.folder / "run/config.toml").read_text(), printed)
 
-    def test_data_may_stand_anywhere(self):
+    def test_data_arguments_may_be_anywhere(self):
         text = self.write("a.txt", TEXT)
         first = self.works("train", text, "--set", "train.seed=3", "--steps", "7", "--print-config")
         self.assertIn(f'paths = ["{text}"]', first)
@@ -153,7 +153,7 @@ class Use(program.ProgramTest):
 
         self.assertLess(loss(TEXT[:5000]), loss("QZXJ~|" * 1000))
 
-    def test_text_that_is_tokenised_while_training(self):
+    def test_text_is_tokenized_while_training(self):
         book = self.write("book.txt", TEXT * 3)
         hashes = set()
         for threads in ("1", "2", "4", "8"):
@@ -183,14 +183,14 @@ class Use(program.ProgramTest):
 
 
 class Output(program.ProgramTest):
-    def test_plain_lines_where_there_is_no_terminal(self):
+    def test_plain_lines_without_a_terminal(self):
         printed = self.train("run", "--steps", "20", "--set", "log.interval=5")
         self.assertNotRegex(printed, r"[\r\x1b]")
         self.assertEqual(re.findall(r"(?m)^step (\d+)/20  loss ", printed), ["1", "5", "10", "15", "20"])
         self.assertRegex(printed, r"(?m)^step 20/20  validation \d\.\d+$")
         self.assertRegex(printed, r"(?m)^step 20/20  loss \d+\.\d+ .*\d tokens/s  MFU \d+ %  limit: \w+  0m00s left$")
 
-    def test_one_line_that_is_written_over_on_a_terminal(self):
+    def test_one_line_updated_in_place_on_a_terminal(self):
         printed = self.on_terminal("train", *SMALL, "--steps", "400", "--set", "train.validation_interval=50", "--run",
                                    self.path("run"))
         writings = re.findall(r"\r\x1b\[Kstep (\d+)/400  loss [^\r\n]*left", printed)
@@ -228,7 +228,7 @@ class Interrupt(program.ProgramTest):
                 return
         self.fail(f"no line with {pattern}: {process.stderr.read()}")
 
-    def test_control_c_saves_and_resume_ends_with_the_same_bits(self):
+    def test_control_c_saves_and_resume_is_bit_identical(self):
         self.train("whole", *self.STEPS)
         for name in ("SIGINT", "SIGTERM"):
             process = program.start("train", *SMALL, *self.STEPS, "--run", self.path(name))
@@ -244,7 +244,7 @@ class Interrupt(program.ProgramTest):
             self.assertIn(f"resuming at step {int(stopped[1]) + 1}", self.resume(name))
             self.assertEqual(self.hash(name), self.hash("whole"))
 
-    def test_a_second_control_c_stops_at_once(self):
+    def test_a_second_control_c_stops_immediately(self):
         # One step of this model is many seconds of work, so the first request is still being met when the second comes.
         process = program.start("train", "--layers", "12", "--heads", "4", "--width", "256", "--context", "256",
                                 "--batch", "512", "--steps", "2", "--run", self.path("run"))

@@ -47,14 +47,14 @@ TEST(AlignedBuffer, IsZeroOnRequestAlsoInRecycledMemory) {
   }
 }
 
-TEST(AlignedBuffer, OfNothingIsEmpty) {
+TEST(AlignedBuffer, SizeZeroIsEmpty) {
   const AlignedBuffer<float> buffer(0, Fill::kZero);
   EXPECT_TRUE(buffer.empty());
   EXPECT_EQ(buffer.data(), nullptr);
   EXPECT_TRUE(AlignedBuffer<float>().span().empty());
 }
 
-TEST(AlignedBuffer, MovesAndLeavesNothingBehind) {
+TEST(AlignedBuffer, MoveLeavesTheSourceEmpty) {
   AlignedBuffer<int> first(10, Fill::kZero);
   first[9] = 42;
   const int* data = first.data();
@@ -70,13 +70,13 @@ TEST(AlignedBuffer, MovesAndLeavesNothingBehind) {
   static_assert(!std::is_copy_constructible_v<AlignedBuffer<int>> && !std::is_copy_assignable_v<AlignedBuffer<int>>);
 }
 
-TEST(AlignedBuffer, SizesThatOverflowAreErrors) {
+TEST(AlignedBuffer, OverflowingSizeIsAnError) {
   const size_t max = std::numeric_limits<size_t>::max();
   EXPECT_NE(message_of(max).find("[memory] expected at most"), std::string::npos) << message_of(max);
   EXPECT_NE(message_of(max / 8 + 2).find(std::to_string(max / 8 + 2) + " elements of 8 bytes"), std::string::npos);
 }
 
-TEST(AlignedBuffer, MemoryThatIsNotThereIsAnErrorThatNamesTheSize) {
+TEST(AlignedBuffer, OutOfMemoryErrorNamesTheSize) {
   const size_t count = size_t{1} << 50;  // 8 PiB: beyond the address space of every current CPU
   EXPECT_EQ(message_of(count), "[memory] cannot allocate 9007199254740992 bytes (8589934592.0 MiB)");
   const size_t nearly_all = std::numeric_limits<ptrdiff_t>::max() / sizeof(double);

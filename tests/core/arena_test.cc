@@ -25,7 +25,7 @@ Layout lay_out(Arena& arena) {
   return layout;
 }
 
-TEST(Arena, PlanIsExactlyWhatIsUsed) {
+TEST(Arena, PlanMatchesUseExactly) {
   Arena arena;
   EXPECT_TRUE(arena.planning());
   EXPECT_TRUE(lay_out(arena).weights.empty());
@@ -42,7 +42,7 @@ TEST(Arena, PlanIsExactlyWhatIsUsed) {
   }
 }
 
-TEST(Arena, SpansAreAlignedApartAndWritable) {
+TEST(Arena, SpansAreAlignedDisjointAndWritable) {
   Arena arena;
   lay_out(arena);
   arena.allocate(Fill::kZero);
@@ -64,7 +64,7 @@ TEST(Arena, SpansAreAlignedApartAndWritable) {
   EXPECT_EQ(layout.tail[0], 3.0);
 }
 
-TEST(Arena, ResetGivesTheSameBytesAgain) {
+TEST(Arena, ResetReturnsTheSameMemory) {
   Arena arena;
   arena.take<float>(64);
   arena.allocate();
@@ -74,7 +74,7 @@ TEST(Arena, ResetGivesTheSameBytesAgain) {
   EXPECT_EQ(arena.take<float>(64).data(), first);
 }
 
-TEST(Arena, RunningPastTheEndIsAnErrorAndChangesNothing) {
+TEST(Arena, OverrunIsAnErrorAndChangesNothing) {
   Arena arena;
   arena.take<float>(32);
   arena.allocate();

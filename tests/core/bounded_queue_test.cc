@@ -1,4 +1,4 @@
-// What the queue does when one thread, or two that take turns, use it. Many threads: bounded_queue_stress_test.cc.
+// The queue with one thread, or with two that take turns. Many threads: bounded_queue_stress_test.cc.
 #include "core/bounded_queue.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(BoundedQueue, ItemsComeOutInTheOrderTheyWentIn) {
+TEST(BoundedQueue, IsFirstInFirstOut) {
   BoundedQueue<int> queue(8);
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(queue.try_push(i));
   for (int i = 0; i < 8; ++i) EXPECT_EQ(queue.try_pop(), i);
@@ -106,7 +106,7 @@ TEST(BoundedQueue, ClosedAtAnyFillLevelAndLap) {
   }
 }
 
-TEST(BoundedQueue, MoveOnlyItemsAreKeptByTheCallerWhenRefused) {
+TEST(BoundedQueue, RefusedMoveOnlyItemStaysWithTheCaller) {
   BoundedQueue<std::unique_ptr<int>> queue(1);
   auto first = std::make_unique<int>(1), second = std::make_unique<int>(2);
   EXPECT_TRUE(queue.try_push(std::move(first)));
@@ -138,7 +138,7 @@ struct Counted {
   int* alive;
 };
 
-TEST(BoundedQueue, DestroysEachItemOnceAndWhatIsLeft) {
+TEST(BoundedQueue, DestroysEachItemExactlyOnce) {
   int alive = 0;
   {
     BoundedQueue<Counted> queue(8);
@@ -218,8 +218,8 @@ struct Stopping {
 
 // The push has taken its position and will report success, so the consumer may not leave although the queue is closed
 // and has nothing to give yet.
-TEST(BoundedQueue, CloseInTheMiddleOfAPushDoesNotLoseTheItem) {
-  const test::Watchdog watchdog("BoundedQueue.CloseInTheMiddleOfAPushDoesNotLoseTheItem");
+TEST(BoundedQueue, CloseDuringAPushDoesNotLoseTheItem) {
+  const test::Watchdog watchdog("BoundedQueue.CloseDuringAPushDoesNotLoseTheItem");
   BoundedQueue<Stopping> queue(2);
   Stopping::Gate gate;
   gate.shut = true;
@@ -242,8 +242,8 @@ TEST(BoundedQueue, CloseInTheMiddleOfAPushDoesNotLoseTheItem) {
   EXPECT_FALSE(queue.pop().has_value());
 }
 
-TEST(BoundedQueue, CellIsNotFilledAgainInTheMiddleOfAPop) {
-  const test::Watchdog watchdog("BoundedQueue.CellIsNotFilledAgainInTheMiddleOfAPop");
+TEST(BoundedQueue, CellIsNotRefilledDuringAPop) {
+  const test::Watchdog watchdog("BoundedQueue.CellIsNotRefilledDuringAPop");
   BoundedQueue<Stopping> queue(1);
   Stopping::Gate first, second;
   EXPECT_TRUE(queue.push(Stopping(first)));

@@ -28,7 +28,7 @@ TEST(BufferPool, SizeClassesArePowersOfTwoAndThenExact) {
   }
 }
 
-TEST(BufferPool, ReturnedBufferServesTheSameClassOnly) {
+TEST(BufferPool, ReturnedBufferIsReusedWithinItsSizeClass) {
   BufferPool pool;
   const float* first = nullptr;
   {
@@ -43,7 +43,7 @@ TEST(BufferPool, ReturnedBufferServesTheSameClassOnly) {
   EXPECT_EQ(pool.rent(128).data(), first);
 }
 
-TEST(BufferPool, LargeBuffersServeTheirExactSize) {
+TEST(BufferPool, LargeBuffersAreReusedForTheirExactSize) {
   BufferPool pool;
   const float* first = pool.rent(70000).data();  // returned at once
   EXPECT_NE(pool.rent(69999).data(), first);
@@ -63,7 +63,7 @@ TEST(BufferPool, ClearsOnRequest) {
   EXPECT_EQ(pool.statistics().hits, 4u);
 }
 
-TEST(BufferPool, StatisticsFollowEveryStep) {
+TEST(BufferPool, StatisticsMatchEveryOperation) {
   BufferPool pool;
   PooledBuffer small = pool.rent(65);      // 512 bytes
   PooledBuffer large = pool.rent(100000);  // 400,000 bytes
@@ -106,7 +106,7 @@ TEST(BufferPool, StatisticsFollowEveryStep) {
   EXPECT_EQ(pool.trim(), 0u);
 }
 
-TEST(BufferPool, TrimLeavesWhatIsRentedAlone) {
+TEST(BufferPool, TrimLeavesRentedBuffersAlone) {
   BufferPool pool;
   std::vector<PooledBuffer> buffers;
   for (int i = 0; i < 10; ++i) buffers.push_back(pool.rent(64, Fill::kZero));
@@ -131,7 +131,7 @@ TEST(BufferPool, MovedBufferIsReturnedOnce) {
   EXPECT_EQ(pool.statistics().outstanding, 0u);
 }
 
-TEST(BufferPool, RentThatFailsIsNotCounted) {
+TEST(BufferPool, FailedRentIsNotCounted) {
   BufferPool pool;
   EXPECT_THROW(pool.rent(size_t{1} << 60), Error);
   EXPECT_THROW(pool.rent(~size_t{0}), Error);

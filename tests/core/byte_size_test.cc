@@ -5,7 +5,7 @@
 namespace quern {
 namespace {
 
-TEST(ByteSize, ReadsWhatPeopleWrite) {
+TEST(ByteSize, ParsesCommonNotations) {
   EXPECT_EQ(parse_bytes("0"), 0u);
   EXPECT_EQ(parse_bytes("65536"), 65536u);
   EXPECT_EQ(parse_bytes("512M"), uint64_t{512} << 20);
@@ -15,14 +15,14 @@ TEST(ByteSize, ReadsWhatPeopleWrite) {
   EXPECT_EQ(parse_bytes("2TB"), uint64_t{2} << 40);
 }
 
-TEST(ByteSize, RefusesEverythingElse) {
+TEST(ByteSize, RejectsEverythingElse) {
   for (const char* text : {"", "M", "-1", "1.5.5M", "512X", "512 ", "512MM", "nan", "inf", "1e9", "0x10", " 1",
                            "9999999T", "1 2", "--5M", "1iB"}) {
     EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
   }
 }
 
-TEST(ByteSize, ExactTextReadsBack) {
+TEST(ByteSize, ExactTextRoundTrips) {
   for (const uint64_t bytes : {uint64_t{0}, uint64_t{1}, uint64_t{1000}, uint64_t{1024}, uint64_t{512} << 20,
                                (uint64_t{512} << 20) + 1, uint64_t{3} << 29}) {
     EXPECT_EQ(parse_bytes(exact_bytes(bytes)), bytes);

@@ -79,7 +79,7 @@ TEST(CpuInfo, ReadsModelCachesAndHugePages) {
   EXPECT_EQ(info.huge_pages, "madvise");
 }
 
-TEST(CpuInfo, WhatIsAbsentOrNonsenseIsZeroOrEmpty) {
+TEST(CpuInfo, MissingOrInvalidValuesAreZeroOrEmpty) {
   const FakeRoot root;
   root.write("proc/cpuinfo", "no colon\n:\nmodel name\t:\n");
   root.write_cache("index0", "1", "Data", "many");

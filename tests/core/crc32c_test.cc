@@ -24,7 +24,7 @@ TEST(Crc32c, KnownValues) {
 
 // Around the lengths at which the fast one changes its ways (8, 3 * 256, 3 * 4096) and at every alignment; each copy
 // ends exactly where its memory does.
-TEST(Crc32c, IsWhatTheTableGives) {
+TEST(Crc32c, MatchesTheTableImplementation) {
   std::mt19937 random(1);
   std::string all(40'000, ' ');
   for (char& byte : all) byte = static_cast<char>(random());

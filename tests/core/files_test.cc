@@ -56,7 +56,7 @@ TEST(AtomicFile, LeavesNothingWithoutCommit) {
 }
 
 // Root may rename over a device: /dev/full would be an ordinary file from then on.
-TEST(AtomicFile, ReplacesNothingButFilesAndLinks) {
+TEST(AtomicFile, ReplacesOnlyFilesAndLinks) {
   const test::TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   fs::create_directory(folder / "folder");
@@ -78,7 +78,7 @@ TEST(AtomicFile, ReplacesNothingButFilesAndLinks) {
   EXPECT_EQ(read_file(folder / "file", kLimit), "old");
 }
 
-TEST(AtomicFile, MissingFolderIsNamed) {
+TEST(AtomicFile, MissingFolderIsReported) {
   const test::TemporaryFolder folder;
   const std::string message = message_of([&] { write_file(folder / "none/a.txt", "x"); });
   EXPECT_TRUE(has(message, "none/a.txt: cannot create") && has(message, "No such file or directory")) << message;
@@ -106,7 +106,7 @@ TEST(AtomicDirectory, LeavesNothingWithoutCommit) {
   EXPECT_EQ(test::names_in(folder.path()), Names{});
 }
 
-TEST(AtomicDirectory, NameTakenByAFileIsAnError) {
+TEST(AtomicDirectory, ExistingFileOfThatNameIsAnError) {
   const test::TemporaryFolder folder;
   write_file(folder / "d", "a file");
   const std::string message = message_of([&] { AtomicDirectory(folder / "d").commit(); });
@@ -125,7 +125,7 @@ int check_full_disk(const fs::path& folder, const char* reason) {
   return test::names_in(folder) == Names{"a.txt"} ? 0 : 3;
 }
 
-TEST(AtomicFile, FileSizeLimitIsNamedAndKeepsTheOldFile) {
+TEST(AtomicFile, FileSizeLimitIsReportedAndTheOldFileRemains) {
   const test::TemporaryFolder folder;
   write_file(folder / "a.txt", "old");
   const int code = test::run_in_child([&] {
@@ -135,7 +135,7 @@ TEST(AtomicFile, FileSizeLimitIsNamedAndKeepsTheOldFile) {
   EXPECT_EQ(code, 0);
 }
 
-TEST(AtomicFile, FullDiskIsNamedAndKeepsTheOldFile) {
+TEST(AtomicFile, FullDiskIsReportedAndTheOldFileRemains) {
   const test::TemporaryFolder folder;
   const int code = test::run_in_child([&] {
     if (!test::mount_tiny_disk(folder.path(), 65536)) return test::kNotPermitted;
@@ -157,7 +157,7 @@ TEST(ReadFile, ChecksSizeAndKind) {
   EXPECT_TRUE(has(message_of([&] { read_file(folder / "pipe", 1); }), "expected a regular file"));
 }
 
-TEST(RemoveDirectory, RemovesAndNamesWhatItCannot) {
+TEST(RemoveDirectory, RemovesOrReportsTheError) {
   const test::TemporaryFolder folder;
   fs::create_directory(folder / "d");
   write_file(folder / "d/f", "x");
@@ -166,7 +166,7 @@ TEST(RemoveDirectory, RemovesAndNamesWhatItCannot) {
   EXPECT_TRUE(has(message_of([&] { remove_directory(folder / "d"); }), "/d: cannot remove"));
 }
 
-TEST(RemoveLeftovers, TakesThoseOfKilledProcessesOnly) {
+TEST(RemoveLeftovers, RemovesOnlyFilesOfDeadProcesses) {
   const test::TemporaryFolder folder;
   write_file(folder / "kept", "x");
   const int code = test::run_in_child([&] {
@@ -181,7 +181,7 @@ TEST(RemoveLeftovers, TakesThoseOfKilledProcessesOnly) {
   EXPECT_EQ(test::names_in(folder.path()), (Names{"kept", alive.temporary().filename()}));
 }
 
-TEST(RemoveLeftovers, OfOneFileTakesNoOthers) {
+TEST(RemoveLeftovers, OfOneFileRemovesNoOthers) {
   const test::TemporaryFolder folder;
   const int code = test::run_in_child([&] {
     const AtomicFile mine(folder / "mine");
@@ -198,7 +198,7 @@ TEST(RemoveLeftovers, OfOneFileTakesNoOthers) {
 }
 
 // All that starts with ".tmp-" was removed, a folder with somebody's thesis among it.
-TEST(RemoveLeftovers, TakesNothingThatQuernDidNotName) {
+TEST(RemoveLeftovers, RemovesNothingThatQuernDidNotCreate) {
   const test::TemporaryFolder folder;
   const std::string ours = temporary_beside("mine").filename();
   std::string changed = ours;
@@ -220,7 +220,7 @@ TEST(RemoveLeftovers, TakesNothingThatQuernDidNotName) {
   for (const std::string& name : others) EXPECT_EQ(read_file(folder / name / "thesis.txt", kLimit), "years of work");
 }
 
-TEST(TemporaryName, IsOfOneTarget) {
+TEST(TemporaryName, BelongsToOneTarget) {
   for (const std::string target : {"games", "games-1", "games-1-2", "a b", "-", "1-2"}) {
     const std::string name = temporary_beside("x/y/" + target).filename();
     EXPECT_EQ(temporary_beside("x/y/" + target).parent_path(), "x/y");
@@ -233,7 +233,7 @@ TEST(TemporaryName, IsOfOneTarget) {
 
 // A file that was complete but not yet renamed, or created but not yet locked, was removed as a leftover by another
 // writer of the same name, and the first one failed.
-TEST(RemoveLeftovers, WritersOfOneNameDoNotDisturbEachOther) {
+TEST(RemoveLeftovers, ConcurrentWritersOfOneFileDoNotInterfere) {
   const test::TemporaryFolder folder;
   std::vector<pid_t> children;
   for (int i = 0; i < 4; ++i) {
@@ -253,7 +253,7 @@ TEST(RemoveLeftovers, WritersOfOneNameDoNotDisturbEachOther) {
 }
 
 // strace would show the calls; here it is enough that nothing is refused which mkdir -p would do.
-TEST(CreateFolders, MakesWhatIsMissing) {
+TEST(CreateFolders, CreatesMissingParents) {
   const test::TemporaryFolder folder;
   create_folders(folder / "a/b/c/");
   create_folders(folder / "a/b/c");

@@ -24,7 +24,7 @@ TEST(Json, NestingIsAcceptedUpToTheLimit) {
 }
 
 // Printing such a value, as an error message does, overflowed the stack.
-TEST(Json, AMillionBracketsAreRefused) {
+TEST(Json, AMillionBracketsAreRejected) {
   for (const std::string_view close : {"]", ""}) {
     EXPECT_TRUE(parse_json(nested(1'000'000, "[", "", close)).is_discarded());
     EXPECT_TRUE(parse_json("{\"step\":1,\"loss\":" + nested(1'000'000, "[", "", close) + "}").is_discarded());
@@ -40,7 +40,7 @@ TEST(Json, BracketsInTextDoNotCount) {
   EXPECT_EQ(parse_json("[" + nested(500, "[],", "", "") + "1]").size(), 501u);
 }
 
-TEST(Json, WhatIsNoJsonIsDiscarded) {
+TEST(Json, InvalidJsonIsDiscarded) {
   for (const std::string_view text : {"", "{", "]", "{\"a\":}", "\"", "nul", "[1,]", "1e999"}) {
     EXPECT_TRUE(parse_json(text).is_discarded()) << text;
   }

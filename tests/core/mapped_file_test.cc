@@ -15,7 +15,7 @@ namespace {
 using test::contains;
 using test::error_of;
 
-TEST(MappedFile, HoldsTheBytesOfTheFile) {
+TEST(MappedFile, ContainsTheFile) {
   const test::Folder folder;
   const std::string content("a\0b\n\xff", 5);
   const MappedFile file(folder.write("a.txt", content));
@@ -23,7 +23,7 @@ TEST(MappedFile, HoldsTheBytesOfTheFile) {
   file.expect_sequential();
 }
 
-TEST(MappedFile, LeavesItsBytesWhereTheyAreWhenItMoves) {
+TEST(MappedFile, MoveKeepsTheAddress) {
   const test::Folder folder;
   MappedFile first(folder.write("a.txt", "first"));
   MappedFile second(folder.write("b.txt", "second"));
@@ -35,7 +35,7 @@ TEST(MappedFile, LeavesItsBytesWhereTheyAreWhenItMoves) {
   EXPECT_EQ(second.path().filename(), "a.txt");
 }
 
-TEST(MappedFile, ReleasedBytesAreOutOfMemoryAndCanStillBeRead) {
+TEST(MappedFile, ReleasedPagesLeaveMemoryAndRemainReadable) {
   const test::Folder folder;
   const std::string content(size_t{64} << 20, 'x');
   const MappedFile file(folder.write("large", content));
@@ -50,7 +50,7 @@ TEST(MappedFile, ReleasedBytesAreOutOfMemoryAndCanStillBeRead) {
   MappedFile::release({});
 }
 
-TEST(MappedFile, NamesAFileThatIsMissingEmptyOrNone) {
+TEST(MappedFile, MissingEmptyOrIrregularFileIsNamed) {
   const test::Folder folder;
   const auto open = [](const std::filesystem::path& path) {
     return error_of([&] { MappedFile file(path, EmptyFile::kRefused); });
@@ -63,7 +63,7 @@ TEST(MappedFile, NamesAFileThatIsMissingEmptyOrNone) {
   EXPECT_TRUE(contains(open(pipe), "pipe: expected a regular file"));
 }
 
-TEST(MappedFile, MayBeEmptyWhereThatIsAllowed) {
+TEST(MappedFile, EmptyFileIsAcceptedOnRequest) {
   const test::Folder folder;
   MappedFile file(folder.write("empty.txt", ""));
   file.expect_sequential();

@@ -21,7 +21,7 @@ TEST(Permutation, IsABijection) {
   }
 }
 
-TEST(Permutation, ReachesTheWholeOfALargeRange) {
+TEST(Permutation, CoversALargeRange) {
   for (const uint64_t size : {(uint64_t{1} << 32) + 1, uint64_t{1} << 50, UINT64_MAX}) {
     const Permutation permutation(size, order(5, 1));
     double sum = 0;
@@ -31,7 +31,7 @@ TEST(Permutation, ReachesTheWholeOfALargeRange) {
 }
 
 // In a random order of 1,000 an element follows its predecessor about once.
-TEST(Permutation, LeavesNoRunsAndChangesWithTheStep) {
+TEST(Permutation, HasNoRunsAndDependsOnTheStep) {
   int runs = 0;
   int same = 0;
   for (uint32_t step = 0; step < 100; ++step) {

@@ -21,7 +21,7 @@ TEST(Philox, MatchesThePublishedVectors) {
 
 TEST(Philox, IsEvaluatedByTheCompilerToo) { static_assert(philox({0, 0, 0, 0}, {0, 0})[0] == 0x6627e8d5u); }
 
-TEST(RandomStream, BlockIsPhiloxOfItsName) {
+TEST(RandomStream, BlockIsPhiloxOfItsFields) {
   constexpr RandomStream stream{.seed = 0x299f31d0a4093822u,
                                 .purpose = Purpose{0x0370},
                                 .layer = 0x7344,
@@ -31,7 +31,7 @@ TEST(RandomStream, BlockIsPhiloxOfItsName) {
 }
 
 // A change of any one part of the name changes the input of philox, which is a bijection of the counter under one key.
-TEST(RandomStream, StreamsThatDifferInOneFieldAreDistinct) {
+TEST(RandomStream, OneDifferentFieldGivesAnotherStream) {
   const RandomStream base{.seed = 7, .purpose = Purpose::kShuffle, .layer = 3, .step = 11, .sequence = 5};
   std::vector<RandomStream> streams(8, base);
   streams[1].seed = 8;
@@ -48,7 +48,7 @@ TEST(RandomStream, StreamsThatDifferInOneFieldAreDistinct) {
   EXPECT_EQ(blocks.size(), 8u * 1000u);
 }
 
-TEST(RandomStream, IsUniformEnoughToCountOn) {
+TEST(RandomStream, IsUniform) {
   const RandomStream stream{.seed = 1, .purpose = Purpose::kAttentionDropout};
   constexpr uint32_t kBlocks = 100000;
   std::array<uint32_t, 32> ones{};

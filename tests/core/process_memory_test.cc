@@ -8,7 +8,7 @@
 namespace quern {
 namespace {
 
-TEST(ProcessMemory, GrowsByWhatIsWrittenAndThePeakStays) {
+TEST(ProcessMemory, GrowsWithWrittenPagesAndRemembersThePeak) {
   constexpr size_t kBytes = 64 << 20;
   const ProcessMemory before = process_memory();
   ASSERT_GT(before.resident, 0u);

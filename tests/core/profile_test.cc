@@ -25,7 +25,7 @@ std::map<std::string, ProfileRow> by_name(const std::vector<ProfileRow>& rows) {
   return map;
 }
 
-TEST(Profile, NothingIsTimedInAThreadThatIsNotProfiled) {
+TEST(Profile, ThreadsWithoutAProfileAreNotTimed) {
   Profile profile({.threads = 1, .events = 10});
   { const Timed timed(kOuter); }
   { const ProfiledThread here(profile, 0); }
@@ -34,7 +34,7 @@ TEST(Profile, NothingIsTimedInAThreadThatIsNotProfiled) {
   EXPECT_TRUE(profile.thread(0).events().empty());
 }
 
-TEST(Profile, RowsHaveCountTotalLeastMostAndWork) {
+TEST(Profile, RowsHaveCountTotalMinMaxAndWork) {
   Profile profile({});
   const ProfiledThread here(profile, 0);
   for (const double time : {2.0, 1.0, 4.0}) {
@@ -56,7 +56,7 @@ TEST(Profile, RowsHaveCountTotalLeastMostAndWork) {
 }
 
 // Else a table's shares would be more than everything.
-TEST(Profile, ARegionDoesNotCountTheRegionsInsideIt) {
+TEST(Profile, NestedRegionsAreExcluded) {
   Profile profile({.threads = 1, .events = 10});
   const ProfiledThread here(profile, 0);
   {
@@ -104,7 +104,7 @@ TEST(Profile, LongestRegionsComeFirstAndThreadsAreSummed) {
   EXPECT_TRUE(profile.rows(0, 0).empty());
 }
 
-TEST(Profile, AnExceptionEndsARegion) {
+TEST(Profile, ExceptionEndsARegion) {
   Profile profile({});
   const ProfiledThread here(profile, 0);
   try {
@@ -117,7 +117,7 @@ TEST(Profile, AnExceptionEndsARegion) {
   for (const auto& [name, row] : by_name(profile.rows())) EXPECT_EQ(row.count, 1u) << name;
 }
 
-TEST(Profile, ATraceKeepsTheNewestAndKnowsWhatIsGone) {
+TEST(Profile, TraceHoldsTheNewestEventsAndCountsDroppedOnes) {
   Profile profile({.threads = 1, .events = 4});
   const ProfiledThread here(profile, 0);
   int64_t third = 0;
@@ -139,7 +139,7 @@ TEST(Profile, ATraceKeepsTheNewestAndKnowsWhatIsGone) {
 }
 
 // Reading is allowed while others write: each number is one that was true a moment ago. For the thread sanitizer.
-TEST(Profile, RowsCanBeReadWhileAThreadIsAtWork) {
+TEST(Profile, RowsCanBeReadWhileAThreadRuns) {
   Profile profile({});
   std::atomic<bool> stop{false};
   std::thread worker([&] {
@@ -158,7 +158,7 @@ TEST(Profile, RowsCanBeReadWhileAThreadIsAtWork) {
 }
 
 // Last: it uses all regions up, as a program with too many would.
-TEST(ProfileRegions, ThoseBeyondTheRoomShareARow) {
+TEST(ProfileRegions, RegionsBeyondTheLimitShareARow) {
   std::vector<Region> many;
   for (size_t i = 0; i < kMaxRegions + 5; ++i) many.emplace_back("one of many", Unit::kBytes);
   EXPECT_EQ(many.back().id(), kMaxRegions - 1);

@@ -18,7 +18,7 @@ std::string digest_of(std::string_view text, Sha256::Code code) {
 }
 
 // From FIPS 180-4 examples and NIST's SHA256ShortMsg.
-TEST(Sha256, AgreesWithPublishedDigests) {
+TEST(Sha256, MatchesPublishedDigests) {
   const std::string million(1'000'000, 'a');
   for (const Sha256::Code code : {Sha256::Code::kFastest, Sha256::Code::kPortable}) {
     EXPECT_EQ(digest_of("", code), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -36,7 +36,7 @@ TEST(Sha256, AgreesWithPublishedDigests) {
 }
 
 // Every length around one and two blocks exercises every amount of padding.
-TEST(Sha256, PiecesGiveTheDigestOfTheWhole) {
+TEST(Sha256, PiecewiseUpdateGivesTheSameDigest) {
   std::string message;
   for (int i = 0; i < 300; ++i) message += static_cast<char>(i * 7 + 3);
   for (size_t length = 0; length <= message.size(); ++length) {

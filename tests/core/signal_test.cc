@@ -2,16 +2,18 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
 
+#include "core/clock.h"
 #include "support/watchdog.h"
 
 namespace quern {
 namespace {
 
-TEST(Signal, CountsAndIsSet) {
+TEST(Signal, CountsAndCanBeSet) {
   Signal signal;
   EXPECT_EQ(signal.value(), 0u);
   signal.add(3);
@@ -36,9 +38,10 @@ TEST(Signal, WakesEverySleeper) {
 
 // Two threads answer each other. Rests of all lengths around that of falling asleep, so that a wake-up which comes
 // between the last look and the sleep would be lost here, and what was written before a change is there after it.
-TEST(Signal, NoWakeUpIsLostAndWhatWasWrittenBeforeIsSeen) {
+TEST(Signal, LosesNoWakeUpAndPublishesEarlierWrites) {
   const test::Watchdog watchdog("ping pong");
-  constexpr uint32_t kRounds = 20'000;
+  std::atomic<uint32_t> rounds{20'000};  // fewer where other programs have the cores, and a round takes milliseconds
+  const double deadline = seconds_now() + 3;
   Signal ping, pong;
   uint32_t message = 0;
   const auto rest = [](uint32_t round) {
@@ -46,7 +49,7 @@ TEST(Signal, NoWakeUpIsLostAndWhatWasWrittenBeforeIsSeen) {
     while (round % 5 == 0 && std::chrono::steady_clock::now() < end) spin_pause();
   };
   std::jthread answering([&] {
-    for (uint32_t round = 0; round < kRounds; ++round) {
+    for (uint32_t round = 0; round < rounds.load(); ++round) {
       ping.await_change(round);
       EXPECT_EQ(message, 2 * round + 1);
       message = 2 * round + 2;
@@ -54,7 +57,8 @@ TEST(Signal, NoWakeUpIsLostAndWhatWasWrittenBeforeIsSeen) {
       pong.add(1);
     }
   });
-  for (uint32_t round = 0; round < kRounds; ++round) {
+  for (uint32_t round = 0; round < rounds.load(); ++round) {
+    if (seconds_now() > deadline) rounds = round + 1;
     message = 2 * round + 1;
     rest(round + 2);
     ping.set(round + 1);

@@ -38,7 +38,7 @@ TEST_F(SteadyFileTest, ReadsAnyPart) {
   EXPECT_EQ(out, "");
 }
 
-TEST_F(SteadyFileTest, AFileThatWasChangedIsAnError) {
+TEST_F(SteadyFileTest, ChangedFileIsAnError) {
   const SteadyFile file(path_);
   fs::resize_file(path_, 4);
   EXPECT_EQ(reading(file), "[files] " + path_.string() + ": changed while it was in use: expected 10 bytes, found 4");
@@ -51,7 +51,7 @@ TEST_F(SteadyFileTest, AFileThatWasChangedIsAnError) {
   EXPECT_NE(reading(file).find("cannot open"), std::string::npos);
 }
 
-TEST_F(SteadyFileTest, WhatIsNoFileIsAnError) {
+TEST_F(SteadyFileTest, IrregularFileIsAnError) {
   EXPECT_NE(test::message_of([&] { SteadyFile(folder_ / "none"); }).find("cannot open"), std::string::npos);
   EXPECT_NE(test::message_of([&] { SteadyFile(folder_.path()); }).find("found a folder"), std::string::npos);
 }

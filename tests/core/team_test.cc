@@ -12,7 +12,7 @@
 namespace quern {
 namespace {
 
-TEST(Member, AThreadAloneHasEverythingAndNeverWaits) {
+TEST(Member, SingleThreadOwnsEverythingAndNeverWaits) {
   const Member alone;
   EXPECT_TRUE(alone.leads());
   EXPECT_TRUE(alone.last());
@@ -45,7 +45,7 @@ TEST(Member, PartsCoverEverythingOnceInWholeUnitsAndEvenly) {
 
 // Each round every member writes its number, and after meeting reads those of all others. Without the second meeting
 // the next round's would overtake.
-TEST(Team, AfterMeetingEveryoneSeesWhatAllWrote) {
+TEST(Team, MeetingPublishesTheWritesOfAllMembers) {
   const test::Watchdog watchdog("meetings");
   for (const size_t size : {2, 3, 8, 16}) {
     const int rounds = 4000 / static_cast<int>(size);
@@ -93,7 +93,7 @@ TEST(Team, StopEndsEveryMeeting) {
 }
 
 // A failure while the team is meeting all the time: everyone comes out.
-TEST(Team, StopEndsATeamInTheMiddleOfItsWork) {
+TEST(Team, StopEndsATeamAtWork) {
   const test::Watchdog watchdog("stopped at work");
   for (int trial = 0; trial < 200; ++trial) {
     Team team(3);

@@ -13,7 +13,7 @@ TEST(Text, InQuotesIsOnePrintableLine) {
   EXPECT_EQ(in_quotes(std::string(100, 'x'), 5), "'xxxxx...'");
 }
 
-TEST(Text, PrintableLeavesOrdinaryTextAlone) {
+TEST(Text, PrintableLeavesOrdinaryTextUnchanged) {
   for (const std::string_view text :
        {"", "wte.weight", "caf\u00E9 \u20AC 10", "\u65E5\u672C\u8A9E \U0001F600", "a\\b 'c'"}) {
     EXPECT_EQ(printable(text), text);
@@ -22,7 +22,7 @@ TEST(Text, PrintableLeavesOrdinaryTextAlone) {
 }
 
 // A file of others must not move the cursor, set the title or the colours, or make a name look like another.
-TEST(Text, PrintableShowsWhatATerminalWouldObey) {
+TEST(Text, PrintableEscapesControlSequences) {
   EXPECT_EQ(printable("a\x1b[31mb\x07\x7f"), "a\\x1b[31mb\\x07\\x7f");
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
   EXPECT_EQ(printable("\u009B31m \u0085"), "\\xc2\\x9b31m \\xc2\\x85");  // C1: an escape code in one character
@@ -36,7 +36,7 @@ TEST(Text, PrintableShowsWhatATerminalWouldObey) {
   EXPECT_EQ(printable("a\tb\nc\rd\x1b", Lines::kStay), "a\tb\nc d\\x1b");
 }
 
-TEST(Text, NearestFindsTypingErrors) {
+TEST(Text, NearestFindsTypos) {
   constexpr std::array<std::string_view, 4> kNames = {"train.steps", "train.seed", "model.width", "optimizer.rate"};
   EXPECT_EQ(nearest("train.stpes", kNames), "train.steps");
   EXPECT_EQ(nearest("model.widht", kNames), "model.width");

@@ -11,7 +11,7 @@
 namespace quern {
 namespace {
 
-TEST(ThreadPool, EveryMemberOfARunTakesPartOnceAndWhatTheyWroteIsVisible) {
+TEST(ThreadPool, EveryMemberRunsOnceAndItsWritesAreVisible) {
   const test::Watchdog watchdog("runs");
   for (const size_t threads : {1, 2, 3, 8}) {
     std::vector<int> runs(threads, 0), expected(threads, 0);
@@ -52,8 +52,8 @@ TEST(ThreadPool, RunsAfterAPause) {
   EXPECT_EQ(runs, 9);
 }
 
-// Whoever fails, at whatever meeting, while the others wait for it.
-TEST(ThreadPool, AnExceptionReachesTheCallerAndThePoolStaysUsable) {
+// Any member may fail, at any meeting, while the others wait for it.
+TEST(ThreadPool, ExceptionReachesTheCallerAndThePoolStaysUsable) {
   const test::Watchdog watchdog("an exception");
   for (const size_t threads : {1, 2, 5}) {
     size_t thrower = 0;
@@ -79,13 +79,13 @@ TEST(ThreadPool, AnExceptionReachesTheCallerAndThePoolStaysUsable) {
   }
 }
 
-TEST(ThreadPool, WhenAllFailOneIsTold) {
+TEST(ThreadPool, OneOfSeveralExceptionsReachesTheCaller) {
   const test::Watchdog watchdog("all fail");
   ThreadPool pool(4, [](const Member&) { throw std::runtime_error("all"); });
   for (int i = 0; i < 100; ++i) EXPECT_THROW(pool.run(4), std::runtime_error);
 }
 
-TEST(ThreadPool, EndsWithoutARun) {
+TEST(ThreadPool, CanBeDestroyedWithoutARun) {
   const test::Watchdog watchdog("no run");
   for (int i = 0; i < 50; ++i) const ThreadPool pool(4, [](const Member&) {});
 }

@@ -46,7 +46,7 @@ Batch fetch(const TrainingBatches& batches, uint32_t step, uint32_t first, uint3
 
 constexpr Order kOrders[] = {Order::kRandom, Order::kEpoch};
 
-TEST(Split, CutsByPosition) {
+TEST(Split, SplitsByPosition) {
   const Counting stream(1115394);
   const Split split = split_by_position(stream, 0.1);
   EXPECT_EQ(split.train.begin, 0u);
@@ -57,7 +57,7 @@ TEST(Split, CutsByPosition) {
   EXPECT_EQ(split_by_position(stream, 0).validation.size(), 0u);
 }
 
-TEST(Split, RefusesBadFractionsAndEmptyText) {
+TEST(Split, RejectsBadFractionsAndEmptyText) {
   const Counting stream(100);
   for (const double fraction : {-0.1, 1.0, 2.0, static_cast<double>(NAN)}) {
     EXPECT_TRUE(contains(error_of([&] { split_by_position(stream, fraction); }), "validation fraction"));
@@ -80,7 +80,7 @@ TEST(TrainingBatches, TargetsAreTheNextTokens) {
   }
 }
 
-TEST(TrainingBatches, FourRoundsOfFourAreOneOfSixteenInAnyOrder) {
+TEST(TrainingBatches, FourRoundsOfFourEqualOneOfSixteenInAnyOrder) {
   const Counting stream(5000);
   for (const Order order : kOrders) {
     const TrainingBatches batches({&stream, 0, 5000},
@@ -170,7 +170,7 @@ TEST(TrainingBatches, AnEpochSeesEveryBlockOnce) {
   EXPECT_EQ(orders.size(), 5u);
 }
 
-TEST(TrainingBatches, NameWhatIsTooShort) {
+TEST(TrainingBatches, TooShortTextIsNamed) {
   const Counting stream(64);
   const auto make = [&](uint64_t end, uint32_t context, uint32_t sequences) {
     return error_of([&] { TrainingBatches({&stream, 0, end}, {.context = context, .sequences_per_step = sequences}); });

@@ -120,7 +120,7 @@ Ids merged_naively(const BpeMerges& merges, Ids word) {
   }
 }
 
-TEST(BpeMerges, AgreeWithTheNaiveTwin) {
+TEST(BpeMerges, MatchTheNaiveTwin) {
   std::mt19937 generator(5);
   for (int round = 0; round < 300; ++round) {
     // Any two tokens make any other here, which no training would: ranks rise and fall along a merge.
@@ -171,7 +171,7 @@ TEST(BpeTokenizer, ThreadsGetTheSameIds) {
   for (const Ids& ids : found) EXPECT_EQ(ids, expected);
 }
 
-TEST(BpeTokenizer, RememberedWordsGetTheIdsOfNewOnes) {
+TEST(BpeTokenizer, CachedWordsGetTheSameIds) {
   const std::string text =
       test::random_words(50000, "abcdefghijklmnopqrstuvwxyz", 9);  // more words than are remembered
   const auto tokenizer = test::trained(text, {.vocabulary_size = 600, .added_tokens = {}});
@@ -180,7 +180,7 @@ TEST(BpeTokenizer, RememberedWordsGetTheIdsOfNewOnes) {
   EXPECT_EQ(tokenizer->decode(first), text);
 }
 
-TEST(BpeTokenizer, RejectsPartsThatDoNotFit) {
+TEST(BpeTokenizer, RejectsInconsistentParts) {
   const auto message = [](const BpeModel& model) { return error_of([&] { BpeTokenizer(model, "m"); }); };
   const BpeModel good = model_of({{"a", "b"}});
   EXPECT_EQ(message(good), "no error");

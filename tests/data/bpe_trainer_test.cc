@@ -70,7 +70,7 @@ std::vector<Merge> trained_naively(const std::vector<std::string>& words, size_t
   return learned;
 }
 
-TEST(BpeTrainer, AgreesWithTheNaiveTwin) {
+TEST(BpeTrainer, MatchesTheNaiveTwin) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     const std::string letters = seed % 3 == 0 ? "ab" : seed % 3 == 1 ? "abc'1" : "abcdefgh!";
     const std::string text = test::random_words(150, letters, seed);
@@ -106,7 +106,7 @@ TEST(BpeTrainer, AddedTokensGetTheLastIds) {
   EXPECT_EQ(tokenizer->end_of_text(), 258);
 }
 
-TEST(BpeTrainer, TheEndOfTextIsTheLastTokenOfTheVocabularyThatWasAskedFor) {
+TEST(BpeTrainer, EndOfTextIsTheLastTokenOfTheRequestedVocabulary) {
   const auto tokenizer = trained("abab abab", with_end_of_text(258));
   EXPECT_EQ(learned(*tokenizer), (std::vector<std::string>{"ab", "<|endoftext|>"}));
   EXPECT_EQ(tokenizer->vocabulary_size(), 258);
@@ -130,7 +130,7 @@ TEST(BpeTrainer, OneLongWordIsLearnedAsFast) {
   EXPECT_EQ(tokenizer->decode(tokenizer->encode(text)), text);
 }
 
-TEST(BpeTrainer, NamesWhatIsWrong) {
+TEST(BpeTrainer, BadArgumentsAreNamed) {
   EXPECT_EQ(error_of([] { trained("", {}); }), "[tokenizer] bpe: expected text to learn from, found none");
   EXPECT_EQ(error_of([] { trained("a", {.vocabulary_size = 256, .added_tokens = {"<s>"}}); }),
             "[tokenizer] bpe: expected a vocabulary of at least 257 (256 bytes, 1 added tokens), found 256");

@@ -19,7 +19,7 @@ Texts documents(const Corpus& corpus) {
   return texts;
 }
 
-TEST(Corpus, TakesTextFilesOfAFolderInTheOrderOfTheirPaths) {
+TEST(Corpus, ReadsTextFilesOfAFolderInOrderOfTheirPaths) {
   const test::Folder folder;
   folder.write("b.txt", "second");
   folder.write("a/z.MD", "first");
@@ -35,7 +35,7 @@ TEST(Corpus, TakesTextFilesOfAFolderInTheOrderOfTheirPaths) {
   EXPECT_EQ(corpus.bytes(), 5u + 6u + 17u + 12u + 18u);
 }
 
-TEST(Corpus, TakesANamedFileWhateverItIsCalled) {
+TEST(Corpus, ReadsANamedFileWithAnyEnding) {
   const test::Folder folder;
   const Corpus corpus(
       {folder.write("z.cpp", "int z;"), folder.write("a", "text"), folder.write("b.NDJSON", "{\"text\":\"x\"}")});
@@ -49,7 +49,7 @@ TEST(Corpus, DoesNotFollowLinksToFolders) {
   EXPECT_EQ(documents(Corpus({folder.path()})), Texts{"a"});
 }
 
-TEST(Corpus, NamesWhatIsMissingOrEmpty) {
+TEST(Corpus, MissingOrEmptyInputIsNamed) {
   const test::Folder folder;
   const auto open = [](const std::filesystem::path& path) { return error_of([&] { Corpus corpus({path}); }); };
   EXPECT_TRUE(contains(open(folder.path() / "none"), "none: expected a file or folder, found nothing"));
@@ -58,7 +58,7 @@ TEST(Corpus, NamesWhatIsMissingOrEmpty) {
   EXPECT_TRUE(contains(error_of([] { Corpus corpus({}); }), "expected a file or folder"));
 }
 
-TEST(Corpus, NamesTheLineOfABadDocument) {
+TEST(Corpus, BadDocumentIsReportedWithItsLine) {
   const test::Folder folder;
   const Corpus corpus({folder.write("a.jsonl", "{\"text\":\"x\"}\n{\"text\":\n")});
   EXPECT_TRUE(contains(error_of([&] { documents(corpus); }), "a.jsonl:2: expected a JSON object"));

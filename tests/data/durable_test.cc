@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/temporary_name.h"
 #include "data/byte_tokenizer.h"
 #include "data/files.h"
 #include "data/token_shard_writer.h"
@@ -34,34 +35,38 @@ class Durable : public ::testing::Test {
   ~Durable() override { synced = nullptr; }
 
   // The file under its first name, then the folder with its last one.
-  void expect_synced(const std::string& partial) const {
-    const std::string root = std::filesystem::canonical(folder_.path()).string();
-    EXPECT_EQ(paths_, (std::vector<std::string>{root + "/" + partial, root}));
+  void expect_synced(const std::string& name) const {
+    const std::filesystem::path root = std::filesystem::canonical(folder_.path());
+    ASSERT_EQ(paths_.size(), 2u);
+    const std::filesystem::path first = paths_[0];
+    EXPECT_EQ(first.parent_path(), root);
+    EXPECT_TRUE(is_temporary_name_of(first.filename().native(), name)) << first;
+    EXPECT_EQ(paths_[1], root);
   }
 
   std::vector<std::string> paths_;
   test::Folder folder_;
 };
 
-TEST_F(Durable, ATokenizer) {
+TEST_F(Durable, TokenizerIsSyncedWithItsFolder) {
   ByteTokenizer().save((folder_.path() / "t.json").string());
-  expect_synced("t.json.partial");
+  expect_synced("t.json");
 }
 
-TEST_F(Durable, AShard) {
+TEST_F(Durable, ShardIsSyncedWithItsFolder) {
   TokenShardWriter writer(folder_.path() / "t.bin");
   writer.append(std::vector<int32_t>{1, 2, 3});
   writer.finish();
-  expect_synced("t.bin.partial");
+  expect_synced("t.bin");
 }
 
 // A name without a folder is in the current one.
-TEST_F(Durable, AFileInTheCurrentFolder) {
+TEST_F(Durable, FileInTheCurrentFolderIsSynced) {
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder_.path());
   ByteTokenizer().save("t.json");
   std::filesystem::current_path(before);
-  expect_synced("t.json.partial");
+  expect_synced("t.json");
 }
 
 }  // namespace

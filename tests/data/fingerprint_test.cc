@@ -29,7 +29,7 @@ class Made : public TokenStream {
   uint64_t size_, changed_;
 };
 
-TEST(Fingerprint, EveryTokenAndTheSizeCount) {
+TEST(Fingerprint, DependsOnEveryTokenAndTheSize) {
   for (const uint64_t size : {1, 7, 8, 9, 1023, 1024, 1025, 3000}) {
     std::set<uint64_t> hashes = {fingerprint(Made(size)).hash};
     for (uint64_t at = 0; at < size; ++at) hashes.insert(fingerprint(Made(size, at)).hash);
@@ -40,7 +40,7 @@ TEST(Fingerprint, EveryTokenAndTheSizeCount) {
   EXPECT_EQ(fingerprint(Made(0)).tokens, 0u);
 }
 
-TEST(Fingerprint, OrderCounts) {
+TEST(Fingerprint, DependsOnTheOrder) {
   std::set<uint64_t> hashes;
   for (const std::vector<int32_t>& tokens : {std::vector<int32_t>{1, 2, 3}, {1, 3, 2}, {3, 2, 1}, {2, 1, 3}}) {
     TokenBuffer buffer(10);
@@ -57,7 +57,7 @@ TEST(Fingerprint, DoesNotChangeBetweenVersions) {
   EXPECT_EQ(fingerprint(buffer).hash, 10079502405380646790u);
 }
 
-TEST(Fingerprint, OfALongStreamSeesBothEnds) {
+TEST(Fingerprint, OfALongStreamCoversBothEnds) {
   const uint64_t size = 1000 * kFingerprintWhole + 12345;
   const Fingerprint whole = fingerprint(Made(size));
   EXPECT_NE(fingerprint(Made(size, 0)), whole);
@@ -80,8 +80,8 @@ class Watched : public TokenStream {
   uint64_t size_;
 };
 
-// What docs/formats.md says is noticed of more than 2^27 tokens, and that the rest is not.
-TEST(Fingerprint, OfALongStreamReadsPiecesThatAreEvenlySpread) {
+// Beyond 2^27 tokens, exactly the changes that docs/formats.md lists are detected.
+TEST(Fingerprint, OfALongStreamReadsEvenlySpacedPieces) {
   const uint64_t size = 1000 * kFingerprintWhole + 12345;
   const Watched stream(size);
   fingerprint(stream);
@@ -101,7 +101,7 @@ TextSources texts(const std::vector<std::string>& list) {
   return sources;
 }
 
-TEST(Fingerprint, OfTextEveryByteCountsAndWhereTheFilesEndAndTheTokenizer) {
+TEST(Fingerprint, OfTextDependsOnEveryByteFileEndsAndTokenizer) {
   const std::string text = "Once upon a time.";
   std::set<uint64_t> hashes = {fingerprint(texts({text}), "{}").hash};
   for (size_t i = 0; i < text.size(); ++i) {

@@ -24,7 +24,7 @@ std::string error_in(std::string_view content) {
   return error_of([content] { texts_of(content); });
 }
 
-TEST(JsonLines, GivesTheTextOfEveryLine) {
+TEST(JsonLines, ReadsTheTextOfEveryLine) {
   EXPECT_EQ(texts_of("{\"text\":\"one\"}\n{\"text\": \"two\"}"), (Texts{"one", "two"}));
   EXPECT_EQ(texts_of("{\"text\":\"one\"}\r\n\r\n  \n{\"text\":\"\"}\n"), (Texts{"one", ""}));
   EXPECT_EQ(texts_of(""), Texts{});
@@ -34,13 +34,13 @@ TEST(JsonLines, DecodesEscapes) {
   EXPECT_EQ(texts_of(R"({"text":"a\n\"b\" \u00e4 \ud83d\ude00"})"), (Texts{"a\n\"b\" \xC3\xA4 \xF0\x9F\x98\x80"}));
 }
 
-TEST(JsonLines, PassesOverOtherFieldsAndInnerOnesOfTheSameName) {
+TEST(JsonLines, IgnoresOtherFieldsAndNestedOnesOfTheSameName) {
   EXPECT_EQ(texts_of(R"({"id":7,"meta":{"text":"inner","list":[1,{"text":2}]},"text":"outer","score":null})"),
             (Texts{"outer"}));
   EXPECT_EQ(texts_of(R"({"a":[{"text":1}],"text":"first","text":"last"})"), (Texts{"last"}));
 }
 
-TEST(JsonLines, NamesFileLineAndWhatItFound) {
+TEST(JsonLines, ErrorsNameFileLineAndWhatWasFound) {
   EXPECT_EQ(error_in("{\"text\":\"one\"}\n\n{\"text\":3}"),
             "[data] a.jsonl:3: expected a JSON object with a string field \"text\", found a number in the field");
   EXPECT_TRUE(contains(error_in("{\"text\":\"o"), "a.jsonl:1: "));
@@ -71,7 +71,7 @@ TEST(JsonLines, SurvivesDeepNesting) {
   EXPECT_TRUE(contains(error_in("{\"a\":" + std::string(1000000, '[')), "syntax error"));
 }
 
-TEST(JsonLines, MutatedInputsAreReadOrRefused) {
+TEST(JsonLines, MutatedInputsAreReadOrRejected) {
   const std::string valid =
       "{\"text\":\"A story.\\n\\u00e4 \\ud83d\\ude00\",\"meta\":{\"id\":12,\"x\":[1.5e3,true,null]}}\n"
       "{\"id\":-4,\"text\":\"Another \xC3\xA4 one\"}\n";

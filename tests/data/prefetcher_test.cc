@@ -45,7 +45,7 @@ struct Source {
 };
 
 // Micro-batches of 3, 3 and 1 sequences; far more of them than there are buffers.
-TEST(Prefetcher, GivesEveryBatchInOrder) {
+TEST(Prefetcher, ReturnsEveryBatchInOrder) {
   const test::Watchdog watchdog("order");
   const Source source;
   Prefetcher prefetcher(source.batches, source.options(5));
@@ -67,7 +67,7 @@ TEST(Prefetcher, GivesEveryBatchInOrder) {
 }
 
 // Two reads a sequence: the tokens, and the one after the last.
-TEST(Prefetcher, ReadsAheadAsFarAsItHasBuffersAndNoFurther) {
+TEST(Prefetcher, ReadsAheadAsFarAsItHasBuffers) {
   const test::Watchdog watchdog("ahead");
   const Source source;
   Prefetcher prefetcher(source.batches, source.options());
@@ -80,7 +80,7 @@ TEST(Prefetcher, ReadsAheadAsFarAsItHasBuffersAndNoFurther) {
 }
 
 // As workers do it: taken by one thread, given back by others, some of them late.
-TEST(Prefetcher, BatchesComeBackFromOtherThreadsInAnyOrder) {
+TEST(Prefetcher, BatchesCanBeReturnedByOtherThreadsInAnyOrder) {
   const test::Watchdog watchdog("other threads");
   const Source source;
   Prefetcher prefetcher(source.batches, source.options());
@@ -103,7 +103,7 @@ TEST(Prefetcher, BatchesComeBackFromOtherThreadsInAnyOrder) {
   queue.close();
 }
 
-TEST(Prefetcher, WhatTheSourceThrowsComesInItsPlace) {
+TEST(Prefetcher, ExceptionOfTheSourceArrivesInOrder) {
   const test::Watchdog watchdog("throws");
   const Source whole;
   const uint32_t bad_step = 11;
@@ -146,7 +146,7 @@ TEST(Prefetcher, StopEndsEveryWait) {
   }
 }
 
-TEST(Prefetcher, EndsWhateverItIsDoing) {
+TEST(Prefetcher, CanBeDestroyedAtAnyMoment) {
   const test::Watchdog watchdog("destroyed");
   const Source source, broken(50);
   for (int trial = 0; trial < 100; ++trial) {

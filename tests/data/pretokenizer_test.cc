@@ -17,7 +17,7 @@ Pieces pieces_of(std::string_view text) {
   return pieces;
 }
 
-TEST(Pretokenizer, CutsAsGpt2) {
+TEST(Pretokenizer, SplitsLikeGpt2) {
   EXPECT_EQ(pieces_of("Hello, world!"), (Pieces{"Hello", ",", " world", "!"}));
   EXPECT_EQ(pieces_of("I'll don't you're 's"), (Pieces{"I", "'ll", " don", "'t", " you", "'re", " '", "s"}));
   EXPECT_EQ(pieces_of("IT'S"), (Pieces{"IT", "'", "S"}));
@@ -28,7 +28,7 @@ TEST(Pretokenizer, CutsAsGpt2) {
   EXPECT_EQ(pieces_of("\U0001f600\u200d\u2764 ok"), (Pieces{"\U0001f600\u200d\u2764", " ok"}));
 }
 
-TEST(Pretokenizer, WhiteSpaceIsUnicodesOwn) {
+TEST(Pretokenizer, WhiteSpaceFollowsUnicode) {
   for (const char* space : {"\t", "\n", "\v", "\f", "\r", "\u0085", "\u00a0", "\u1680", "\u2000", "\u200a", "\u2028",
                             "\u2029", "\u202f", "\u205f", "\u3000"}) {
     EXPECT_EQ(pieces_of(std::string("a") + space + "!"), (Pieces{"a", space, "!"}));
@@ -39,14 +39,14 @@ TEST(Pretokenizer, WhiteSpaceIsUnicodesOwn) {
   }
 }
 
-TEST(Pretokenizer, BytesThatAreNotUtf8ArePiecesOfTheirOwn) {
+TEST(Pretokenizer, InvalidUtf8FormsSeparatePieces) {
   EXPECT_EQ(pieces_of("\xff"), (Pieces{"\xff"}));
   EXPECT_EQ(pieces_of("ab\xff\xfe cd"), (Pieces{"ab", "\xff\xfe", " cd"}));
   EXPECT_EQ(pieces_of("caf\xc3"), (Pieces{"caf", "\xc3"}));
   EXPECT_EQ(pieces_of("a  \xff  b"), (Pieces{"a", "  ", "\xff", " ", " b"}));
 }
 
-TEST(Pretokenizer, PiecesAreTheWholeText) {
+TEST(Pretokenizer, PiecesConcatenateToTheText) {
   std::vector<std::string> texts = test::hard_texts();
   for (unsigned seed = 0; seed < 200; ++seed) texts.push_back(test::random_bytes(size_t{3} * seed, seed));
   for (const std::string& text : texts) {

@@ -25,7 +25,7 @@ struct Mean {
   double error() const { return std::sqrt((squares / count - value() * value()) / count); }
 };
 
-TEST(Stories, AreAFunctionOfSeedAndIndex) {
+TEST(Stories, DependOnSeedAndIndexAlone) {
   const std::string text = stories_text(7, 10000);
   EXPECT_EQ(stories_text(7, 10000), text);
   EXPECT_TRUE(stories_text(7, 20000).starts_with(text));
@@ -45,7 +45,7 @@ TEST(Stories, AreTheSameOnEveryMachine) {
       "shared some honey. And on every rainy evening after that, the bear came to visit Sam.\n\n");
 }
 
-TEST(Stories, TextIsOfWholeStoriesAndHardlyLongerThanAsked) {
+TEST(Stories, TextHasCompleteStoriesAndAboutTheRequestedLength) {
   for (const uint64_t bytes : {1u, 100u, 5000u, 200000u}) {
     const std::string text = stories_text(1, bytes);
     EXPECT_GE(text.size(), bytes);
@@ -84,7 +84,7 @@ TEST(Stories, EntropyAndLengthAgreeWithTheSample) {
   RecordProperty("nats_per_story", std::to_string(nats.value()));
 }
 
-TEST(Stories, SurprisalOfTheBytesSumsToThatOfTheStory) {
+TEST(Stories, SurprisalOfBytesSumsToThatOfTheStory) {
   for (uint64_t index = 0; index < 1000; ++index) {
     const std::string text = story(12, index);
     const StoryReading reading = *read_story(text);
@@ -99,7 +99,7 @@ TEST(Stories, SurprisalOfTheBytesSumsToThatOfTheStory) {
 }
 
 // By hand from the rules: a story starts with "Once" in 4 of 10 cases and with a name in 3, of which one of 16 is Otto.
-TEST(Stories, SurprisalOfAByteIsThatOfAllStoriesThatDiffer) {
+TEST(Stories, SurprisalOfAByteMatchesEnumeration) {
   uint64_t index = 0;
   while (!story(1, index).starts_with("Once")) ++index;
   const std::vector<double> nats = read_story(story(1, index))->surprisal;
@@ -109,7 +109,7 @@ TEST(Stories, SurprisalOfAByteIsThatOfAllStoriesThatDiffer) {
   EXPECT_EQ(nats.back(), 0.0);
 }
 
-// What a window that starts at a random byte does not know: which part of the grammar it is in, and the rows of the
+// Unknown to a window that starts at a random byte: which part of the grammar it is in, and the rows of the
 // variables that the rest of the story mentions again.
 class Cuts {
  public:
@@ -185,7 +185,7 @@ class Cuts {
   double rows_nats_ = 0;
 };
 
-TEST(Stories, ACutHidesNoMoreThanIsSaid) {
+TEST(Stories, TruncationHidesAtMostTheStatedBits) {
   Cuts cuts;
   for (uint64_t index = 0; index < 5000; ++index) cuts.add(index);
   EXPECT_LE(cuts.nats(), kStoryCutNats);
@@ -193,13 +193,13 @@ TEST(Stories, ACutHidesNoMoreThanIsSaid) {
 }
 
 // There is room: two long corpora share next to no story.
-TEST(Stories, HardlyEverRepeat) {
+TEST(Stories, RarelyRepeat) {
   std::set<std::string> stories;
   for (uint64_t index = 0; index < 10000; ++index) stories.insert(story(1, index));
   EXPECT_GT(stories.size(), 9990u);
 }
 
-TEST(Stories, KeepNamesPronounsAndThings) {
+TEST(Stories, AreConsistentInNamesPronounsAndThings) {
   const std::string text = story(0, 0);
   EXPECT_TRUE(read_story(text).has_value());
   constexpr std::string_view kGood =
@@ -222,7 +222,7 @@ TEST(Stories, KeepNamesPronounsAndThings) {
   }
 }
 
-TEST(Stories, MutatedStoriesAreReadOrRefused) {
+TEST(Stories, MutatedStoriesAreReadOrRejected) {
   std::mt19937 random(5);
   int read = 0;
   for (uint64_t i = 0; i < 10000; ++i) {

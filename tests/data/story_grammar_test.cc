@@ -84,7 +84,7 @@ class AllTexts {
   std::map<std::string, double> texts_;
 };
 
-TEST(StoryGrammar, EntropyAndLengthAreThoseOfAllTexts) {
+TEST(StoryGrammar, EntropyAndLengthMatchEnumeration) {
   const StoryGrammar grammar(kSmall);
   const AllTexts all(grammar);
   double total = 0, entropy = 0, length = 0;
@@ -101,7 +101,7 @@ TEST(StoryGrammar, EntropyAndLengthAreThoseOfAllTexts) {
   EXPECT_NEAR(grammar.expected_bytes(), length, 1e-10);
 }
 
-TEST(StoryGrammar, NamesTheLineThatItCannotRead) {
+TEST(StoryGrammar, BadLineIsNamed) {
   const auto read = [](std::string_view text) { return error_of([text] { StoryGrammar grammar(text); }); };
   EXPECT_EQ(read("=Story\n  <Nobody>\n"), "[stories] grammar:2: expected a name that is defined, found Nobody");
   EXPECT_TRUE(contains(read("%t name\n  a\n  b | c\n"), "grammar:3: expected 1 columns, found 2"));
@@ -254,7 +254,7 @@ class Conditions {
 
 using Names = std::vector<std::string>;
 
-TEST(StoryGrammar, ConditionsFindWhatIsAmbiguous) {
+TEST(StoryGrammar, ConditionsDetectAmbiguity) {
   const auto confusions = [](std::string_view text) { return Conditions(StoryGrammar(text)).confusions(); };
   constexpr std::string_view kNames =
       "%t name\n  Tim\n  Tom\n%long name\n  Tim\n  Timmy\n$hero t\n$friend t hero\n$x long\n";
@@ -268,7 +268,7 @@ TEST(StoryGrammar, ConditionsFindWhatIsAmbiguous) {
   EXPECT_EQ(confusions(names + "=S\n  <A>\n  b\n=A\n  a\n"), Names{"S 0 1"});
 }
 
-TEST(StoryGrammar, ConditionsFindWhatIsNotDrawn) {
+TEST(StoryGrammar, ConditionsDetectUnboundNames) {
   const std::string names = "%t name\n  Tim\n  Tom\n$hero t\n$friend t hero\n";
   const auto unbound = [&](const std::string& rules) {
     const StoryGrammar grammar(names + rules);

@@ -46,7 +46,7 @@ class StreamBatchesTest : public ::testing::Test {
   ByteTokenizer tokenizer_;
 };
 
-TEST_F(StreamBatchesTest, SequencesFollowEachOtherAndStartAgainAtTheEnd) {
+TEST_F(StreamBatchesTest, SequencesAreConsecutiveAndWrapAround) {
   const ::quern::test::Watchdog watchdog("stream");
   for (const size_t producers : {1, 2, 3, 8}) {
     const StreamBatches batches = source(producers);
@@ -59,8 +59,8 @@ TEST_F(StreamBatchesTest, SequencesFollowEachOtherAndStartAgainAtTheEnd) {
   }
 }
 
-// Promise I4: from wherever a batch ended, a new reader goes on with the same.
-TEST_F(StreamBatchesTest, GoesOnFromAnyPosition) {
+// Promise I4: a new reader continues with the same tokens from the end of any batch.
+TEST_F(StreamBatchesTest, ResumesFromAnyPosition) {
   const ::quern::test::Watchdog watchdog("positions");
   const StreamBatches batches = source();
   const auto whole = batches.reader({});
@@ -77,7 +77,7 @@ TEST_F(StreamBatchesTest, GoesOnFromAnyPosition) {
   EXPECT_GT(position.piece, 4u);  // once around
 }
 
-TEST_F(StreamBatchesTest, APositionOutsideOfTheTextIsAnError) {
+TEST_F(StreamBatchesTest, PositionOutsideTheTextIsAnError) {
   const ::quern::test::Watchdog watchdog("bad position");
   const StreamBatches batches = source();
   Batch batch = batch_of(1);
@@ -99,7 +99,7 @@ TEST_F(StreamBatchesTest, NothingBeforeThePositionIsRead) {
   EXPECT_TRUE(contains(error_of([&] { batches.reader({})->read(batch); }), "a.txt: cannot open"));
 }
 
-TEST_F(StreamBatchesTest, ThroughThePrefetcherAndWhatIsWrongComesInItsTurn) {
+TEST_F(StreamBatchesTest, PrefetcherDeliversBatchesAndErrorsInOrder) {
   const ::quern::test::Watchdog watchdog("prefetched stream");
   const ::quern::test::Folder folder;
   const auto file = folder.write("a.txt", text_);
@@ -120,7 +120,7 @@ TEST_F(StreamBatchesTest, ThroughThePrefetcherAndWhatIsWrongComesInItsTurn) {
   EXPECT_GT(window, 600u);
 }
 
-TEST(StreamBatches, TextThatIsEmptyAfterAllIsAnError) {
+TEST(StreamBatches, TextWithoutTokensIsAnError) {
   const ::quern::test::Watchdog watchdog("empty");
   const ::quern::test::Folder folder;
   const auto file = folder.write("a.jsonl", "{\"text\": \"\"}\n");
@@ -132,7 +132,7 @@ TEST(StreamBatches, TextThatIsEmptyAfterAllIsAnError) {
 }
 
 // A character that was not there when the tokenizer was made.
-TEST(StreamBatches, NamesThePlaceOfTextThatTheTokenizerDoesNotTake) {
+TEST(StreamBatches, TextOutsideTheVocabularyIsReportedWithItsPosition) {
   const ::quern::test::Watchdog watchdog("not taken");
   const auto tokenizer = CharTokenizer::from_text("abc ", "test");
   const StreamBatches batches(TextPieces(in_memory("abc abz")), *tokenizer, {.context = 2});

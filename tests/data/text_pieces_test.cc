@@ -48,7 +48,7 @@ std::unique_ptr<Tokenizer> bpe(const std::string& text) {
   return trainer.train({.vocabulary_size = 600, .minimum_count = 2, .added_tokens = {"<|endoftext|>"}});
 }
 
-TEST(TextPieces, JoinToTheText) {
+TEST(TextPieces, ConcatenateToTheText) {
   for (const uint64_t size :
        {uint64_t{1}, uint64_t{1000}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 5 * kPiece + 7}) {
     const std::string text = words(size).substr(0, size);
@@ -60,7 +60,7 @@ TEST(TextPieces, JoinToTheText) {
 }
 
 // White space only, no white space at all, bytes that are no UTF-8: still whole, and of bounded length.
-TEST(TextPieces, JoinToAnyBytes) {
+TEST(TextPieces, ConcatenateToAnyBytes) {
   for (const std::string& unit : {std::string("\n"), std::string("x"), std::string("\xC3\xA9"), std::string("\x80")}) {
     std::string text;
     while (text.size() < 4 * kPiece) text += unit;
@@ -70,7 +70,7 @@ TEST(TextPieces, JoinToAnyBytes) {
 }
 
 // A cut at the very end of the text leaves the last piece empty.
-TEST(TextPieces, AWordThatCrossesTheLastPlaceIsNotCut) {
+TEST(TextPieces, WordAcrossTheLastBoundaryIsNotSplit) {
   const std::string text = std::string(kPiece - 5, '.') + " a long word" + std::string(20, 'y');
   const TextPieces pieces(in_memory(text));
   ASSERT_EQ(pieces.count(), 2u);
@@ -79,7 +79,7 @@ TEST(TextPieces, AWordThatCrossesTheLastPlaceIsNotCut) {
   EXPECT_EQ(all_of(pieces), text + "|");
 }
 
-TEST(TextPieces, GiveTheTokensOfTheWholeText) {
+TEST(TextPieces, GiveTheTokensOfTheCompleteText) {
   const std::string text = words(6 * kPiece);
   const auto tokenizer = bpe(text);
   std::vector<int32_t> expected = tokenizer->encode(text);
@@ -132,7 +132,7 @@ TEST(TextPieces, SplitsFilesAndLines) {
   }
 }
 
-TEST(TextPieces, NamesTheLineThatIsWrong) {
+TEST(TextPieces, BadLineIsNamed) {
   const ::quern::test::Folder folder;
   std::string lines;
   for (unsigned i = 0; i < 2000; ++i) lines += json_line(words(100, i));
@@ -144,7 +144,7 @@ TEST(TextPieces, NamesTheLineThatIsWrong) {
                 ":2001: expected a JSON object with a string field \"text\", found a number in the field");
 }
 
-TEST(TextPieces, AFileThatIsCutShortMeanwhileIsAnError) {
+TEST(TextPieces, FileTruncatedMeanwhileIsAnError) {
   const ::quern::test::Folder folder;
   const auto file = folder.write("a.txt", words(3 * kPiece));
   const TextPieces pieces(text_sources(Corpus({file})));

@@ -24,7 +24,7 @@ Tokens tokens_of(const TokenStream& stream, uint64_t position, size_t count) {
   return tokens;
 }
 
-TEST(TokenBuffer, GivesBackWhatWasAppended) {
+TEST(TokenBuffer, ReturnsWhatWasAppended) {
   for (const uint32_t vocabulary : {65536u, 65537u, 1u << 31}) {
     TokenBuffer buffer(vocabulary);
     const auto last = static_cast<int32_t>(vocabulary - 1);
@@ -37,7 +37,7 @@ TEST(TokenBuffer, GivesBackWhatWasAppended) {
   }
 }
 
-TEST(TokenBuffer, ReadsAcrossItsChunksAndTakesTwoBytesAToken) {
+TEST(TokenBuffer, ReadsAcrossChunksAndUsesTwoBytesPerToken) {
   TokenBuffer buffer(65536);
   Tokens tokens(2 * TokenBuffer::kChunkTokens + 7);
   for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(i * 2654435761u >> 16 & 0xffff);
@@ -49,7 +49,7 @@ TEST(TokenBuffer, ReadsAcrossItsChunksAndTakesTwoBytesAToken) {
   EXPECT_EQ(buffer.memory_bytes(), 3 * TokenBuffer::kChunkTokens * 2);
 }
 
-TEST(TokenBuffer, RefusesTokensOutsideTheVocabulary) {
+TEST(TokenBuffer, RejectsTokensOutsideTheVocabulary) {
   TokenBuffer buffer(10);
   EXPECT_EQ(error_of([&] { buffer.append(Tokens{3, 10}); }), "[data] token 1: expected an id from 0 to 9, found 10");
   EXPECT_TRUE(contains(error_of([&] { buffer.append(Tokens{-1}); }), "found -1"));
@@ -57,7 +57,7 @@ TEST(TokenBuffer, RefusesTokensOutsideTheVocabulary) {
   EXPECT_TRUE(contains(error_of([] { TokenBuffer large(0x80000001u); }), "vocabulary"));
 }
 
-TEST(TokenBuffer, TokenisesATextInPiecesThatJoinToTheWhole) {
+TEST(TokenBuffer, PiecewiseTokenizationMatchesTheCompleteText) {
   std::string text;
   while (text.size() < 3 * TokenBuffer::kPieceBytes) text += "Once upon a time,\n\n  there was a mill. ";
   TokenBuffer buffer(256);
@@ -74,7 +74,7 @@ TEST(TokenBuffer, TokenisesATextInPiecesThatJoinToTheWhole) {
   EXPECT_EQ(tokens_of(buffer, 0, buffer.size()), whole);
 }
 
-TEST(PieceLength, CutsBetweenAVisibleCharacterAndASpace) {
+TEST(PieceLength, SplitsBetweenAVisibleCharacterAndASpace) {
   EXPECT_EQ(piece_length("abc", 3), 3u);
   EXPECT_EQ(piece_length("abc def ghi", 2), 3u);
   EXPECT_EQ(piece_length("ab  c d", 3), 5u);                           // not inside the two spaces

@@ -16,7 +16,7 @@ void produce(uint64_t piece, std::vector<int32_t>& tokens) {
   if (piece % 97 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
 }
 
-TEST(TokenProducers, GiveEveryPieceInOrderWhateverTheirNumber) {
+TEST(TokenProducers, AnyNumberDeliversEveryPieceInOrder) {
   const test::Watchdog watchdog("producers");
   for (const size_t threads : {1, 2, 3, 8}) {
     TokenProducers producers(threads, 1000, produce);
@@ -29,7 +29,7 @@ TEST(TokenProducers, GiveEveryPieceInOrderWhateverTheirNumber) {
   }
 }
 
-TEST(TokenProducers, AreAheadAsFarAsTheyHaveSlotsAndNoFurther) {
+TEST(TokenProducers, ReadAheadAsFarAsTheyHaveSlots) {
   const test::Watchdog watchdog("ahead");
   std::atomic<size_t> made{0};
   TokenProducers producers(3, 0, [&](uint64_t, std::vector<int32_t>&) { ++made; });
@@ -44,7 +44,7 @@ TEST(TokenProducers, AreAheadAsFarAsTheyHaveSlotsAndNoFurther) {
 }
 
 // At that piece, not before.
-TEST(TokenProducers, AnExceptionComesInItsTurn) {
+TEST(TokenProducers, ExceptionArrivesInOrder) {
   const test::Watchdog watchdog("exception");
   TokenProducers producers(4, 0, [](uint64_t piece, std::vector<int32_t>& tokens) {
     if (piece % 3 == 2) throw std::runtime_error("bad piece");
@@ -60,7 +60,7 @@ TEST(TokenProducers, AnExceptionComesInItsTurn) {
 }
 
 // Full and asleep, at work, or not yet begun.
-TEST(TokenProducers, EndWhateverTheyAreDoing) {
+TEST(TokenProducers, CanBeDestroyedAtAnyMoment) {
   const test::Watchdog watchdog("end");
   for (int i = 0; i < 100; ++i) {
     TokenProducers producers(1 + i % 4, 0, produce);

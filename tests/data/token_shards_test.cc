@@ -5,9 +5,11 @@
 
 #include <cstring>
 #include <numeric>
+#include <set>
 
 #include "data/files.h"
 #include "data/token_shard_writer.h"
+#include "support/child_process.h"
 
 namespace quern::data {
 namespace {
@@ -64,7 +66,7 @@ TEST(TokenShards, ReadsBothFormats) {
   }
 }
 
-TEST(TokenShards, JoinsAFolderOrAListInOrder) {
+TEST(TokenShards, ConcatenatesAFolderOrAListInOrder) {
   const test::Folder folder;
   const fs::path last = folder.write("c.bin", llm_c_bytes({6, 7}));
   const fs::path first = folder.write("a.bin", llm_c_bytes({1, 2, 3}));
@@ -92,7 +94,7 @@ TEST(TokenShards, FindsATokenOutsideTheVocabularyBeforeItIsUsed) {
                        "b.bin: token 2: expected an id below the vocabulary of 9, found 9"));
 }
 
-TEST(TokenShards, RefusesDamagedHeaders) {
+TEST(TokenShards, RejectsDamagedHeaders) {
   const std::string good = llm_c_bytes({1, 2, 3});
   EXPECT_EQ(error_in(good), "");
   EXPECT_EQ(error_in(with_header_int(good, 1, 2)), "[data] a.bin: header word 1: expected version 1, found 2");
@@ -106,14 +108,14 @@ TEST(TokenShards, RefusesDamagedHeaders) {
 }
 
 // Read as raw tokens these would be 512 tokens of header and train a model on noise.
-TEST(TokenShards, DoesNotTakeABadMagicForRawTokens) {
+TEST(TokenShards, BadMagicIsNotReadAsRawTokens) {
   const std::string good = llm_c_bytes({1, 2, 3});
   EXPECT_TRUE(contains(error_in(with_header_int(good, 0, 20240521)), "expected magic 20240520, found 20240521"));
   EXPECT_TRUE(contains(error_in(with_header_int(with_header_int(good, 0, 20240801), 1, 7)), "found 20240801"));
   EXPECT_TRUE(contains(error_in("\x01\x34\xd8\x88 and more."), "expected a header of 1024 bytes"));
 }
 
-TEST(TokenShards, RefusesRawFilesOfOddSizeAndEmptyOnes) {
+TEST(TokenShards, RejectsEmptyRawFilesAndOddSizes) {
   EXPECT_TRUE(contains(error_in("abc"), "found an odd size of 3 bytes"));
   EXPECT_TRUE(contains(error_in(""), "found an empty file"));
   EXPECT_EQ(error_in(llm_c_bytes({1}), ShardFormat::kRaw16), "");
@@ -154,7 +156,7 @@ TEST(TokenShardWriter, LeavesNothingWithoutFinish) {
   EXPECT_TRUE(fs::is_empty(folder.path()));
 }
 
-TEST(TokenShardWriter, NamesTheFileItCannotWrite) {
+TEST(TokenShardWriter, ErrorsNameTheFile) {
   const test::Folder folder;
   EXPECT_TRUE(
       contains(error_of([&] { TokenShardWriter writer(folder.path() / "no" / "out.bin"); }), "cannot create: No such"));
@@ -185,27 +187,50 @@ TEST(TokenShardWriter, MarksTokensWithTheirTokenizer) {
   TokenShards({folder.write("raw.bin", raw_bytes({1, 2}))}, 10).check_tokenizer(digest, "t.json");
 }
 
-TEST(TokenShards, EndingsCountInEitherCase) {
+TEST(TokenShards, FileEndingsIgnoreCase) {
   const test::Folder folder;
   folder.write("A.BIN", raw_bytes({1, 2}));
   EXPECT_EQ(TokenShards({folder.path()}, 10).size(), 2u);
 }
 
-// /dev/full takes no byte, as a full disk.
-TEST(TokenShardWriter, LeavesTheOldShardWhenTheDiskIsFull) {
+TEST(TokenShardWriter, FullDiskLeavesTheOldShard) {
   const test::Folder folder;
   const fs::path path = folder.write("out.bin", "old");
-  fs::create_symlink("/dev/full", folder.path() / "out.bin.partial");
-  const std::string error = error_of([&] {
-    TokenShardWriter writer(path);
-    writer.append(Tokens(1000, 7));
-    writer.finish();
+  const int code = test::run_in_child([&] {
+    test::limit_file_size(2000);
+    const std::string error = error_of([&] {
+      TokenShardWriter writer(path);
+      writer.append(Tokens(1000, 7));
+      writer.finish();
+    });
+    return contains(error, "out.bin: cannot write more than 2000 bytes: File too large") ? 0 : 1;
   });
-  EXPECT_TRUE(contains(error, "out.bin.partial: cannot write: No space left on device"));
+  EXPECT_EQ(code, 0);
   EXPECT_EQ(read_all(path), "old");
+  EXPECT_EQ(test::names_in(folder.path()), std::set<std::string>{"out.bin"});
 }
 
-TEST(TokenShards, MutatedShardsAreReadOrRefused) {
+// Tokens used to be written to out.bin.partial, whatever was there, and a killed writer left that file for good.
+TEST(TokenShardWriter, TouchesNothingButItsFileAndLeftoversOfKilledWriters) {
+  const test::Folder folder;
+  const fs::path path = folder.path() / "out.bin";
+  folder.write("precious", "thesis");
+  fs::create_symlink("precious", folder.path() / "out.bin.partial");
+  const int code = test::run_in_child([&] {
+    TokenShardWriter writer(path);
+    _exit(7);  // as if it was killed: no destructor runs
+    return 0;
+  });
+  EXPECT_EQ(code, 7);
+  EXPECT_EQ(test::names_in(folder.path()).size(), 3u);
+  TokenShardWriter writer(path);
+  writer.append(Tokens{1, 2});
+  writer.finish();
+  EXPECT_EQ(test::names_in(folder.path()), (std::set<std::string>{"out.bin", "out.bin.partial", "precious"}));
+  EXPECT_EQ(read_all(folder.path() / "precious"), "thesis");
+}
+
+TEST(TokenShards, MutatedShardsAreReadOrRejected) {
   std::mt19937 random(2);
   const std::string valid = llm_c_bytes({1, 2, 3, 4, 5, 6, 7, 8});
   int read = 0;
@@ -236,7 +261,7 @@ TEST(TokenShards, MutatedShardsAreReadOrRefused) {
 }
 
 // Truncated while a run reads it: SIGBUS where a page was gone, silent zeros within a page.
-TEST(TokenShards, ATruncatedShardIsAnErrorWhenItIsRead) {
+TEST(TokenShards, TruncatedShardIsAnErrorWhenRead) {
   const test::Folder folder;
   for (const uint16_t token : {uint16_t{7}, uint16_t{300}}) {
     const std::vector<uint16_t> tokens(20'000, token);

@@ -10,7 +10,7 @@
 namespace quern::data {
 namespace {
 
-// What a parser is most likely to trip over.
+// Inputs on which parsers are most likely to fail.
 constexpr std::array<std::string_view, 28> kPieces = {
     "null",     "true",    "false", "0",   "-1", "255",  "256",     "2147483648", "18446744073709551616",
     "1e999",    "0.5",     "\"\"",  "{}",  "[]", "[[[[", "{\"a\":", "\\ud800",    "\\u0000",
@@ -108,7 +108,7 @@ size_t fuzz(const std::string& json, size_t inputs, unsigned seed, const std::st
   return read;
 }
 
-TEST(TokenizerFuzz, DamagedFilesAreReadOrAreErrors) {
+TEST(TokenizerFuzz, DamagedFilesAreReadOrRejected) {
   const auto bpe = test::trained(test::random_words(400, "abcdefgh\"\\", 1) + "\u00e9\u00e9\u4e2d\u4e2d",
                                  {.vocabulary_size = 330, .added_tokens = {"<|endoftext|>", "<s>"}});
   const std::string text = "abc \xff d\"<|endoftext|>\u4e2d<s> ";

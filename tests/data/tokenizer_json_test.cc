@@ -38,7 +38,7 @@ std::unique_ptr<BpeTokenizer> small_bpe() {
                        {.vocabulary_size = 263, .added_tokens = {"<|endoftext|>"}});
 }
 
-TEST(TokenizerJson, EveryKindIsReadAsItWasWritten) {
+TEST(TokenizerJson, EveryKindRoundTrips) {
   expect_same(ByteTokenizer());
   expect_same(*CharTokenizer::from_text("ab <|endoftext>\"\\\n\u00e9\U0001f600", "text"));
   expect_same(*small_bpe());
@@ -75,7 +75,7 @@ TEST(TokenizerJson, ReadsWhatHuggingFaceWrites) {
   }
 }
 
-TEST(TokenizerJson, NamesWhatItDoesNotSupport) {
+TEST(TokenizerJson, UnsupportedFeaturesAreNamed) {
   const std::string good = as_hugging_face("[]");
   ASSERT_EQ(message(good), "no error");
   const auto with = [&](std::string_view from, std::string_view to) { return message(replaced(good, from, to)); };
@@ -99,7 +99,7 @@ TEST(TokenizerJson, NamesWhatItDoesNotSupport) {
             "[tokenizer] t.json: added_tokens[0]: lstrip: expected false, found true; it is not supported");
 }
 
-TEST(TokenizerJson, NamesWhatDoesNotFit) {
+TEST(TokenizerJson, InconsistenciesAreNamed) {
   const std::string good = as_hugging_face(R"(["h e","Ġ t","Ġt he"])");
   ASSERT_EQ(message(good), "no error");
   const auto with = [&](std::string_view from, std::string_view to) { return message(replaced(good, from, to)); };

@@ -6,7 +6,7 @@
 namespace quern::data {
 namespace {
 
-TEST(Utf8, EveryCodePointIsReadAsItWasWritten) {
+TEST(Utf8, EveryCodePointRoundTrips) {
   for (uint32_t value = 0; value <= kMaxCodePoint; ++value) {
     if (value >= 0xD800 && value <= 0xDFFF) continue;
     std::string text;
@@ -17,7 +17,7 @@ TEST(Utf8, EveryCodePointIsReadAsItWasWritten) {
   }
 }
 
-TEST(Utf8, RejectsWhatRfc3629Forbids) {
+TEST(Utf8, RejectsInvalidSequencesOfRfc3629) {
   for (const std::string_view bad :
        {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc3", "\xc3(", "\xe0\x9f\xbf", "\xe2\x82", "\xed\xa0\x80",
         "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xf0\x9f\x98", "\xff"}) {
@@ -25,7 +25,7 @@ TEST(Utf8, RejectsWhatRfc3629Forbids) {
   }
 }
 
-TEST(Utf8, ValidLengthStopsAtTheFirstBadByteWhereverItIs) {
+TEST(Utf8, ValidLengthStopsAtTheFirstBadByte) {
   for (size_t before = 0; before < 40; ++before) {
     std::string text(before, 'x');
     text += "\u00e9\U0001f600";

@@ -69,7 +69,7 @@ struct State {
   test::Placed p, gradient, m, v;
 };
 
-TEST(AdamW, HasTheBitsOfItsTwin) {
+TEST(AdamW, MatchesItsTwinBitForBit) {
   test::for_each_target([&](const Target& target) {
     for (const AdamW& options : kOptions) {
       for (const size_t n : kSizes) {
@@ -123,7 +123,7 @@ TEST(AdamW, EpsilonIsOutsideTheRoot) {
   });
 }
 
-TEST(AdamW, AnyCutGivesTheSameBits) {
+TEST(AdamW, AnySplitIsBitIdentical) {
   constexpr size_t n = 1000;
   test::for_each_target([&](const Target&) {
     State whole(n, 0);

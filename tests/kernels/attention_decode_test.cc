@@ -55,20 +55,20 @@ void expect_same(const Case& c, const Steps& steps) {
   test::for_each_target([&](const Target&) { EXPECT_TRUE(test::same_bits(whole(c, qkv), in_steps(c, qkv, steps))); });
 }
 
-TEST(AttentionDecode, OneByOneHasTheBitsOfTheWholeForEveryHeadSize) {
+TEST(AttentionDecode, OneByOneMatchesTheFullPassForEveryHeadSize) {
   for (const size_t D : {1u, 3u, 8u, 15u, 16u, 17u, 32u, 64u, 80u, 128u, 129u, 256u})
     expect_same({40, 2, D}, {.rows = 1});
 }
 
-TEST(AttentionDecode, OneByOneHasTheBitsOfTheWholeForEveryLength) {
+TEST(AttentionDecode, OneByOneMatchesTheFullPassForEveryLength) {
   for (const size_t T : {1u, 2u, 15u, 16u, 17u, 127u, 128u, 129u, 300u}) expect_same({T, 2, 24}, {.rows = 1});
 }
 
-TEST(AttentionDecode, HowManyAtOnceDoesNotMatter) {
+TEST(AttentionDecode, ChunkSizeDoesNotMatter) {
   for (const size_t rows : {2u, 7u, 64u, 150u}) expect_same({150, 3, 20}, {.rows = rows});
 }
 
-TEST(AttentionDecode, HeadsMayBeComputedInAnyParts) {
+TEST(AttentionDecode, HeadsCanBeSplitAnywhere) {
   for (const size_t heads : {1u, 2u, 3u, 5u}) expect_same({40, 5, 20}, {.rows = 7, .heads = heads});
 }
 

@@ -102,13 +102,13 @@ void expect_close(const Inputs& in, const Dropout& dropout, double tolerance) {
 
 constexpr size_t kLengths[] = {1, 2, 3, 16, 17, 63, 64, 65, 100, 129, 200};
 
-TEST(Attention, HasTheBitsOfTheScalarTwinForEveryLength) {
+TEST(Attention, MatchesTheTwinBitForBitForEveryLength) {
   for (const size_t T : kLengths) {
     for (const size_t D : {3u, 16u, 64u}) expect_twin_bits(Inputs(tight(T, 2, D)), {}, 0);
   }
 }
 
-TEST(Attention, HasTheBitsOfTheScalarTwinForEveryHeadSize) {
+TEST(Attention, MatchesTheTwinBitForBitForEveryHeadSize) {
   for (const size_t D : {1u, 3u, 8u, 16u, 32u, 64u, 80u, 128u, 256u}) {
     for (const size_t T : {5u, 49u, 97u}) expect_twin_bits(Inputs(tight(T, 2, D)), {}, 0);
   }
@@ -121,7 +121,7 @@ TEST(Attention, AlignmentAndStridesDoNotMatter) {
   }
 }
 
-TEST(Attention, DroppedProbabilitiesHaveTheBitsOfTheScalarTwin) {
+TEST(Attention, DropoutMatchesTheTwinBitForBit) {
   for (const float rate : {0.1f, 0.5f, 0.9f}) {
     for (const size_t T : {1u, 17u, 64u, 65u, 129u, 200u}) {
       expect_twin_bits(Inputs(tight(T, 3, 16)), dropout_of(rate), 1);
@@ -145,7 +145,7 @@ TEST(Attention, HugeAndTinyScoresStayFinite) {
 }
 
 // A sum that underflows to -0 must not keep its sign only where a tile ends at the diagonal.
-TEST(Attention, VanishingGradientsHaveTheBitsOfTheScalarTwin) {
+TEST(Attention, VanishingGradientsMatchTheTwinBitForBit) {
   Inputs in(tight(50, 1, 16), 1e-3f);
   for (float& value : in.dout) value *= 1e-38f;
   const Results expected = run_twin(in, {});
@@ -157,7 +157,7 @@ TEST(Attention, VanishingGradientsHaveTheBitsOfTheScalarTwin) {
   });
 }
 
-TEST(Attention, NotANumberReachesTheOutput) {
+TEST(Attention, NanReachesTheOutput) {
   Inputs in(tight(40, 1, 16));
   in.qkv[20 * in.shape.qkv_stride] = std::nanf("");  // q of position 20
   test::for_each_target([&](const Target&) {
@@ -166,7 +166,7 @@ TEST(Attention, NotANumberReachesTheOutput) {
   });
 }
 
-TEST(Attention, CuttingTheHeadsGivesTheSameBits) {
+TEST(Attention, SplittingTheHeadsIsBitIdentical) {
   const Inputs in(tight(100, 5, 24));
   for (const float rate : {0.0f, 0.3f}) {
     test::for_each_target([&](const Target&) {
@@ -176,7 +176,7 @@ TEST(Attention, CuttingTheHeadsGivesTheSameBits) {
   }
 }
 
-TEST(Attention, LeavesOtherHeadsAlone) {
+TEST(Attention, DoesNotTouchOtherHeads) {
   const Inputs in(tight(20, 3, 8));
   test::for_each_target([&](const Target&) {
     std::vector<float> out(in.dout.size(), kUntouched), lse(60, kUntouched), dqkv(in.qkv.size(), kUntouched);

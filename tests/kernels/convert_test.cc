@@ -143,7 +143,7 @@ TEST(Convert, EverySizeAndAlignment) {
   });
 }
 
-TEST(Convert, NarrowAndWidenGoByType) {
+TEST(Convert, NarrowAndWidenDispatchOnTheType) {
   const std::vector<float> in = test::normal(37, 3);
   std::vector<Half> bf16(37), f16(37), found(37);
   std::vector<float> expected(37), back(37);
@@ -161,7 +161,7 @@ TEST(Convert, NarrowAndWidenGoByType) {
   EXPECT_EQ(back, expected);
 }
 
-TEST(Convert, KeepLeavesWhatIsKept) {
+TEST(Convert, RoundingTwiceChangesNothing) {
   test::for_each_target([&](const Target&) {
     for (const DType type : {DType::kBF16, DType::kF16}) {
       for (size_t n = 0; n <= 150; ++n) {

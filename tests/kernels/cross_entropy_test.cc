@@ -90,7 +90,7 @@ TEST(CrossEntropy, GradientMatchesFiniteDifferences) {
   }
 }
 
-TEST(CrossEntropy, LossAloneLeavesTheLogits) {
+TEST(CrossEntropy, LossAloneDoesNotTouchTheLogits) {
   const std::vector<float> logits = test::normal(2 * 50, 4);
   const int32_t targets[] = {7, 49};
   test::for_each_target([&](const Target&) {

@@ -73,7 +73,7 @@ TEST(Dropout, RateZeroIsTheIdentity) {
   });
 }
 
-TEST(Dropout, DroppedElementsAreZeroWhateverTheyWere) {
+TEST(Dropout, DroppedElementsAreZeroEvenIfNotFinite) {
   const std::vector<float> x(256, -std::numeric_limits<float>::infinity());
   test::for_each_target(
       [&](const Target&) { EXPECT_TRUE(test::same_bits(naive(options_of(0.5f), x, 0), run(options_of(0.5f), x))); });
@@ -89,7 +89,7 @@ TEST(Dropout, InPlaceAndBackwardUseTheSameMask) {
   });
 }
 
-TEST(Dropout, KeepsTheRateAndTheMean) {
+TEST(Dropout, PreservesTheRateAndTheMean) {
   const size_t n = 100000;
   const std::vector<float> ones(n, 1.0f);
   for (const float rate : {0.1f, 0.5f, 0.9f}) {

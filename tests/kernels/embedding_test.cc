@@ -42,7 +42,7 @@ TEST(Embedding, ForwardAddsTokenAndPosition) {
   });
 }
 
-TEST(Embedding, BackwardAddsInIncreasingTimeOnTopOfWhatIsThere) {
+TEST(Embedding, BackwardAccumulatesInIncreasingTime) {
   test::for_each_target([&](const Target&) {
     for (const size_t C : {1, 2, 3, 15, 16, 17, 31, 33, 100, 127, 128, 129}) {
       const size_t first = 3;

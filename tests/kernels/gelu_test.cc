@@ -136,7 +136,7 @@ void expect_both(const std::vector<float>& input, DType type, size_t offset) {
   EXPECT_TRUE(test::same_bits(backward(x, dout), gradient.span())) << "n = " << n << ", offset " << offset;
 }
 
-TEST(Gelu, BothAtOnceHaveTheBitsOfEach) {
+TEST(Gelu, FusedForwardAndDerivativeMatchEachBitForBit) {
   test::for_each_target([&](const Target&) {
     for (const DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
       expect_both(interesting(), type, 1);
@@ -147,7 +147,7 @@ TEST(Gelu, BothAtOnceHaveTheBitsOfEach) {
   });
 }
 
-TEST(Gelu, BothAtOncePassNanOn) {
+TEST(Gelu, FusedForwardAndDerivativePropagateNan) {
   const std::vector<float> x(33, std::numeric_limits<float>::quiet_NaN());
   test::for_each_target([&](const Target&) {
     std::vector<float> gradient(33, 1.0f), out(33);

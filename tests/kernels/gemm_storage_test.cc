@@ -127,7 +127,7 @@ TEST(GemmStorage, HalfOperandsGiveTheProductOfTheirValues) {
   }
 }
 
-// y as it is kept: its bits in `type`, and their value.
+// y as it is saved: its bits in `type`, and their value.
 std::pair<uint32_t, float> kept_twin(DType type, float y) {
   if (type == DType::kF32) return {std::bit_cast<uint32_t>(y), y};
   const uint16_t half = type == DType::kBF16 ? twin::BF16::from_float(y) : twin::F16::from_float(y);
@@ -140,8 +140,8 @@ uint32_t element(const std::byte* values, DType type, size_t i) {
   return bits;
 }
 
-// Checks what is kept and the C that follows from it, given the product x without an epilogue: in one call, and in the
-// blocks that members of a team would take.
+// Checks the saved values and the C that follows from them, given the product x without an epilogue: in one call, and
+// in the blocks that members of a team would take.
 void expect_kept(Problem& problem, Size size, Epilogue epilogue, DType type, const std::vector<float>& x,
                  const float* bias) {
   std::vector<float> expected_c;
@@ -174,7 +174,7 @@ void expect_kept(Problem& problem, Size size, Epilogue epilogue, DType type, con
   }
 }
 
-TEST(GemmStorage, CFollowsFromWhatIsKept) {
+TEST(GemmStorage, CIsComputedFromTheSavedValues) {
   for_each_problem([](Layout layout, Size size) {
     Problem problem(layout, size);
     const Placed bias(test::normal(size.N, 7), 1);
@@ -192,7 +192,7 @@ TEST(GemmStorage, CFollowsFromWhatIsKept) {
 }
 
 // fp16 ends at 65504: what overflows is infinite in C too, and its gelu is infinite or almost 0.
-TEST(GemmStorage, KeptOverflowReachesC) {
+TEST(GemmStorage, OverflowInSavedValuesReachesC) {
   const Size size{9, 50, 20};
   Problem problem(Layout::kNN, size);
   for (float& x : problem.a_values().span()) x *= 3e4f;
@@ -210,7 +210,7 @@ TEST(GemmStorage, KeptOverflowReachesC) {
 }
 
 // A NaN takes a way of its own through the rounding; its neighbours must not notice.
-TEST(GemmStorage, KeptNaNIsNaNInCAndChangesNothingElse) {
+TEST(GemmStorage, NanInSavedValuesReachesOnlyItsElementOfC) {
   const Size size{16, 100, 20};
   Problem problem(Layout::kNN, size);
   for (size_t i = 0; i < size.M; i += 3) problem.a_values()[i * problem.args().a.stride + i] = std::nanf("");

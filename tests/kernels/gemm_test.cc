@@ -35,7 +35,7 @@ TEST(Gemm, EqualsTheTwinAndTheDoubleReference) {
   });
 }
 
-TEST(Gemm, AlignmentDoesNotChangeTheBits) {
+TEST(Gemm, AlignmentIsBitIdentical) {
   for (const Layout layout : kLayouts) {
     Problem aligned(layout, {19, 53, 300}, 0);
     test::for_each_target([&](const Target&) {
@@ -50,7 +50,7 @@ TEST(Gemm, AlignmentDoesNotChangeTheBits) {
   }
 }
 
-TEST(Gemm, PackedOperandGivesTheSameBits) {
+TEST(Gemm, PackedOperandIsBitIdentical) {
   for_each_problem([](Layout layout, Size size) {
     Problem problem(layout, size);
     test::for_each_target([&](const Target&) {
@@ -123,7 +123,7 @@ TEST(Gemm, AddWithBiasContinuesFromC) {
 }
 
 // However the output is cut between threads, each element is the same chain.
-TEST(Gemm, CutBetweenThreadsGivesTheSameBits) {
+TEST(Gemm, SplittingBetweenThreadsIsBitIdentical) {
   for (const Layout layout : kLayouts) {
     const Size size{75, 131, 290};
     Problem problem(layout, size);
@@ -226,7 +226,7 @@ TEST(Gemm, HugeAndTinyValuesFollowIeee) {
     for (const float x : problem.result()) EXPECT_FALSE(std::isfinite(x));
     gemm(tiny.args(), scratch());
     if (target.fma) {
-      EXPECT_TRUE(test::same_bits(tiny.twin(false), tiny.result()));  // subnormal sums are kept
+      EXPECT_TRUE(test::same_bits(tiny.twin(false), tiny.result()));  // subnormal sums are not flushed
     }
   });
 }

@@ -10,14 +10,14 @@
 namespace quern::kernels {
 namespace {
 
-// Whole and broken groups of 16.
+// Complete and incomplete groups of 16.
 constexpr std::array<size_t, 19> kSizes = {1,   2,   3,   15,  16,  17,  31,  33,  48, 100,
                                            112, 127, 128, 129, 143, 144, 200, 257, 512};
 
 constexpr std::array<DType, 3> kTypes = {DType::kF32, DType::kBF16, DType::kF16};
 
 struct Forward {
-  std::vector<float> out, normal, reciprocal, sum;  // normal: what is kept, widened
+  std::vector<float> out, normal, reciprocal, sum;  // normal: the saved values, widened
 };
 
 struct Gradients {
@@ -257,7 +257,7 @@ TEST(Layernorm, ResidualForwardMatchesTwins) {
   });
 }
 
-TEST(Layernorm, ApplyGivesForwardsOutAgain) {
+TEST(Layernorm, ApplyReproducesForward) {
   test::for_each_target([&](const Target&) {
     for_each_shape([&](const Inputs& in, size_t offset, DType type) {
       const Forward f = run_residual(in, offset, type);
@@ -270,7 +270,7 @@ TEST(Layernorm, ApplyGivesForwardsOutAgain) {
   });
 }
 
-TEST(Layernorm, OutIsTheSameWhenNothingIsKept) {
+TEST(Layernorm, OutputIsTheSameWithoutSavedValues) {
   test::for_each_target([&](const Target&) {
     for_each_shape([&](const Inputs& in, size_t offset, DType type) {
       test::Placed out(in.x.size(), -7.0f, offset), sum(in.x, offset);
@@ -326,7 +326,7 @@ TEST(Layernorm, BackwardMatchesFiniteDifferences) {
 }
 
 // The variance is taken around the mean: E[x^2] - E[x]^2 would have lost all its digits here.
-TEST(Layernorm, LargeMeanKeepsItsDigits) {
+TEST(Layernorm, LargeMeanDoesNotLosePrecision) {
   test::for_each_target([&](const Target&) {
     for (const size_t C : {100, 512}) {
       for (const float shift : {1e3f, -1e4f}) {
@@ -363,7 +363,7 @@ TEST(Layernorm, TinyAndHugeRows) {
   });
 }
 
-TEST(Layernorm, NanAndInfinityStayInTheirRow) {
+TEST(Layernorm, NanAndInfinityAffectOnlyTheirRow) {
   test::for_each_target([&](const Target&) {
     for (const DType type : kTypes) {
       for (const size_t C : {20, 133}) {
@@ -422,7 +422,7 @@ TEST(Layernorm, BackwardOnTopOfDout) {
   });
 }
 
-TEST(Layernorm, RowsCutInOrderGiveTheSameBits) {
+TEST(Layernorm, SplittingRowsIsBitIdentical) {
   test::for_each_target([&](const Target&) {
     for (const size_t C : {17, 128, 200}) {
       const Inputs in = inputs_of(9, C);

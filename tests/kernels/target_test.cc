@@ -6,7 +6,7 @@
 namespace quern::kernels {
 namespace {
 
-TEST(Target, ScalarIsAlwaysThereAndLast) {
+TEST(Target, ScalarIsAlwaysAvailableAndLast) {
   const std::vector<Target> targets = available_targets();
   ASSERT_FALSE(targets.empty());
   EXPECT_EQ(targets.back().name, "scalar");

@@ -54,7 +54,7 @@ std::vector<float> with_zeros(size_t n, unsigned seed) {
   return values;
 }
 
-TEST(TensorStats, HaveTheBitsOfTheirTwin) {
+TEST(TensorStats, MatchTheirTwinBitForBit) {
   test::for_each_target([&](const Target& target) {
     for (const size_t n : kSizes) {
       const test::Placed x(with_zeros(n, static_cast<unsigned>(n)), (n + 1) % 16);
@@ -86,7 +86,7 @@ TEST(TensorStats, AreCloseToThoseInDoublePrecision) {
   });
 }
 
-TEST(TensorStats, OneBadValueAnywhereIsTheLargest) {
+TEST(TensorStats, OneNonFiniteValueIsTheLargest) {
   test::for_each_target([&](const Target&) {
     for (const size_t n : {size_t{1}, size_t{16}, size_t{37}, 2 * kBlock + 21}) {
       for (size_t place = 0; place<n; place += n> 100 ? 97 : 1) {
@@ -112,7 +112,7 @@ TEST(TensorStats, TinyNumbersAreNotZeros) {
   });
 }
 
-TEST(SquaredDistance, HasTheBitsOfItsTwin) {
+TEST(SquaredDistance, MatchesItsTwinBitForBit) {
   test::for_each_target([&](const Target& target) {
     for (const size_t n : kSizes) {
       const test::Placed a(test::normal(n, 1), (n + 5) % 16), b(test::normal(n, 2), n % 16);

@@ -72,7 +72,7 @@ double twin_squared_norm(const float* x, size_t n) {
   return total;
 }
 
-TEST(VectorOps, SquaredNormHasTheBitsOfItsTwin) {
+TEST(VectorOps, SquaredNormMatchesItsTwinBitForBit) {
   std::vector<size_t> sizes = kSizes;
   sizes.insert(sizes.end(), {4 * 4096 - 1, 4 * 4096, 5 * 4096 + 1, 9 * 4096 + 17});
   test::for_each_target([&](const Target& target) {
@@ -97,7 +97,7 @@ TEST(VectorOps, SquaredNormOfALongArrayIsExact) {
   });
 }
 
-TEST(VectorOps, AllFiniteFindsOneBadValueAnywhere) {
+TEST(VectorOps, AllFiniteFindsOneBadValue) {
   test::for_each_target([&](const Target&) {
     for (const size_t n : {size_t{1}, size_t{5}, size_t{16}, size_t{33}, size_t{150}}) {
       for (size_t place = 0; place < n; ++place) {

@@ -1,4 +1,4 @@
-"""What the tests of the Python package share: a run of the program, small and made once a file."""
+"""Shared by the tests of the Python package: a small run of the program, made once per file."""
 
 import json
 import os

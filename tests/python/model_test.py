@@ -48,7 +48,7 @@ def test_text_to_tokens_and_back(model):
     assert (model.encode(b"Once upon a time") == ids).all()
 
 
-def test_bytes_that_are_no_character_are_replaced(folder):
+def test_invalid_utf8_is_replaced(folder):
     train_by_program(folder / "bytes", "--steps", "1", "--tokenizer", "byte")
     model = quern.load(folder / "bytes")
     ids = model.encode("é")
@@ -67,7 +67,7 @@ def test_logits_of_one_sequence_and_of_several(model):
     assert model.logits(np.zeros((0, 5), np.int32)).shape == (0, 5, model.vocabulary)
 
 
-def test_logits_see_only_what_came_before(model):
+def test_logits_are_causal(model):
     ids = model.encode("Once upon a time")
     assert (model.logits(ids[:7]) == model.logits(ids)[:7]).all()
 
@@ -81,14 +81,14 @@ def test_logits_do_not_depend_on_threads_type_or_layout(model):
         assert (model.logits(same) == expected).all()
 
 
-def test_loss_is_that_of_the_logits(model):
+def test_loss_matches_the_logits(model):
     tokens = np.stack([model.encode("Once upon a time"), model.encode("There was a cat ")])
     assert model.loss(tokens) == pytest.approx(loss_of(model.logits(tokens), tokens), abs=1e-5)
     assert model.loss(tokens[0]) == pytest.approx(loss_of(model.logits(tokens[0]), tokens[0]), abs=1e-5)
     assert model.loss(tokens, threads=3) == model.loss(tokens, threads=1)
 
 
-def test_loss_and_evaluate_are_what_the_program_says(model, run, folder):
+def test_loss_and_evaluate_match_the_program(model, run, folder):
     text = "Once upon a time there was a cat. It was old. " * 20
     (folder / "text.txt").write_text(text)
     evaluation = program_json("eval", "--run", run, folder / "text.txt")
@@ -104,7 +104,7 @@ def test_loss_and_evaluate_are_what_the_program_says(model, run, folder):
 
 @pytest.mark.parametrize("options", [
     {"seed": 3}, {"temperature": 0}, {"temperature": 0.8, "top_k": 5, "seed": 1}, {"top_p": 0.5, "threads": 2}])
-def test_generate_writes_what_the_program_writes(model, run, options):
+def test_generate_matches_the_program(model, run, options):
     flags = [flag for name, value in options.items() for flag in ("--" + name.replace("_", "-"), value)]
     printed = program("generate", "--run", run, "--prompt", "Once", "--tokens", 60, *flags)
     written = model.generate("Once", tokens=60, **options)
@@ -118,7 +118,7 @@ def test_generate_starts_with_a_line_end_by_default(model):
     assert model.generate(tokens=0) == ""
 
 
-def test_rows_of_the_table_that_are_no_tokens(folder):
+def test_padding_rows_are_not_generated(folder):
     """model.vocabulary may ask for more rows than the tokenizer has tokens; generate() drew them and failed."""
     train_by_program(folder / "run", "--steps", "2", "--set", "model.vocabulary=500")
     filled = quern.load(folder / "run")
@@ -132,7 +132,7 @@ def test_rows_of_the_table_that_are_no_tokens(folder):
     assert filled.evaluate()["bits_per_byte"] > 0
 
 
-def test_a_text_ends_where_the_model_ends_it(folder):
+def test_generation_stops_at_the_end_of_text(folder):
     lines = folder / "lines.jsonl"
     lines.write_text('{"text": "ab ab."}\n{"text": "ab."}\n' * 400)
     train_by_program(folder / "run", lines, "--steps", "150", "--tokenizer", "bpe", "--set", "data.vocabulary=300",
@@ -146,14 +146,14 @@ def test_a_text_ends_where_the_model_ends_it(folder):
         assert "".join(writer.stream("ab", tokens=100, seed=seed, ignore_end=True)) == longer
 
 
-def test_a_stream_ends_and_outlives_the_name_of_its_model(run):
+def test_a_stream_ends_and_keeps_its_model_alive(run):
     pieces = quern.load(run).stream("Once", tokens=3)
     assert iter(pieces) is pieces
     assert len(list(pieces)) == 3
     assert next(pieces, None) is None
 
 
-def test_python_goes_on_while_a_model_works(model):
+def test_other_threads_run_while_a_model_works(model):
     # With Python's lock held, the other thread could not count before the work is done.
     count, done = 0, threading.Event()
 
@@ -170,7 +170,7 @@ def test_python_goes_on_while_a_model_works(model):
     assert count > 5
 
 
-def test_several_threads_may_use_one_model(model):
+def test_several_threads_can_use_one_model(model):
     ids = model.encode("Once upon a time")
     expected, text = model.logits(ids), model.generate("Once", tokens=50, seed=9)
     found = []

@@ -32,7 +32,7 @@ def stored(dtype, value, shape=()):
 
 
 # Column dtype, value, what is stored.
-KEPT = [
+EXACT = [
     ("float32", 0.1, np.float32(0.1)), ("float32", 1e-300, 0), ("float32", 3.4028235e38, np.float32(3.4028235e38)),
     ("float32", INF, INF), ("float32", -INF, -INF), ("float32", 2**24, 2**24), ("float32", 2**127, np.float32(2**127)),
     ("float32", True, 1), ("float32", fractions.Fraction(1, 4), 0.25), ("float32", decimal.Decimal("0.5"), 0.5),
@@ -43,17 +43,17 @@ KEPT = [
 ]
 
 
-@pytest.mark.parametrize("dtype, value, expected", KEPT)
-def test_what_fits_is_stored(dtype, value, expected):
+@pytest.mark.parametrize("dtype, value, expected", EXACT)
+def test_exact_values_are_stored(dtype, value, expected):
     found = stored(dtype, value)
     assert found.dtype == np.dtype(dtype) and found == np.asarray(expected, dtype)
 
 
-def test_nan_stays_nan():
+def test_nan_is_stored():
     assert np.isnan(stored("float32", NAN)) and np.isnan(stored("float16", [NAN, 1.0], (2,))[0])
 
 
-def test_a_list_of_large_whole_numbers_is_exact():
+def test_a_list_of_large_integers_is_exact():
     """NumPy makes floats of such a list, and 2**63 + 1 is no float."""
     values = [2**63 + 1, 1, 0]
     assert stored("uint64", values, (3,)).tolist() == values
@@ -77,7 +77,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("dtype, value, found", REFUSED, ids=range(len(REFUSED)))
-def test_what_does_not_fit_is_refused(dtype, value, found):
+def test_inexact_values_are_refused(dtype, value, found):
     refuses(lambda: stored(dtype, value), f"[replay] add: column 'x': expected values of {dtype}, found ", found)
 
 
@@ -98,7 +98,7 @@ def prioritised():
     ([0.9], "0.9"), (np.array([1.0]), "float64"), ([1.0, 2], "1.0"), ([-1], "-1"), (np.array([0, -3]), "-3 at element 1"),
     ([2**64], "18446744073709551616"), (["1"], "'1'"), ([None], "None"), ([1 + 1j], "1j"), (np.array(["0"], object), "object"),
     (np.array([1], "M8[s]"), "datetime64"), ([[1], [2, 3]], "[[1], [2, 3]]"), (NAN, "nan")])
-def test_ids_are_whole_numbers(prioritised, ids, found):
+def test_ids_must_be_integers(prioritised, ids, found):
     """A float lost its fraction, and -1 became 2**64 - 1."""
     refuses(lambda: prioritised.update_priorities(ids, np.ones(1)),
             "[replay] update_priorities: ids: expected values of uint64, found ", found)
@@ -203,7 +203,7 @@ def test_settings(folder):
     assert not (folder / "run").exists()
 
 
-def test_a_model_takes_numbers_as_they_are(run):
+def test_model_arguments_are_converted_exactly(run):
     model = quern.load(run)
     for option, bad, says in [
             ("tokens", 2.5, "[generate] tokens: expected a whole number, found 2.5"),
@@ -230,14 +230,14 @@ def test_a_model_takes_numbers_as_they_are(run):
 @pytest.mark.parametrize("dtype, values", [
     ("float64", [2**53 + 1, 0.5]), ("float32", [2**24 + 1, 0.5]), ("float16", (2049, 0.5)),
     ("float64", [np.uint64(2**64 - 1), -1]), ("float32", [0.5, np.int64(2**24 + 1)])])
-def test_whole_numbers_beside_floats_must_be_exact(dtype, values):
+def test_integers_mixed_with_floats_must_be_exact(dtype, values):
     """NumPy makes floats of such a list, and rounds the whole number."""
     refuses(lambda: stored(dtype, values, (2,)), "x", f"expected values of {dtype}", "at element")
     nested = [[0.5, 1], list(values)]
     refuses(lambda: stored(dtype, nested, (2, 2)), "x", f"expected values of {dtype}", "at element")
 
 
-def test_whole_numbers_beside_floats():
+def test_integers_mixed_with_floats():
     assert stored("float32", [2**24, 0.5, True, np.float32(0.25)], (4,)).tolist() == [2**24, 0.5, 1, 0.25]
     buffer = quern.ReplayBuffer({"x": "float32"}, capacity=2, prioritised=True)
     buffer.add_batch(x=np.zeros(2, np.float32))

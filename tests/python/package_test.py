@@ -1,4 +1,4 @@
-"""What is public has a docstring with an example that runs and stands in the stubs; they promise nothing else."""
+"""Every public name has a docstring with a working example and is in the stubs, and nothing else is."""
 
 import ast
 import doctest
@@ -52,7 +52,7 @@ def stub_names(body):
     return functions | {node.target.id for node in body if isinstance(node, ast.AnnAssign)}
 
 
-def test_what_the_extension_has_is_public():
+def test_every_name_of_the_extension_is_public():
     assert public(vars(quern._quern)) == set(quern.__all__) - {"__version__"}
     assert quern.__all__ == sorted(quern.__all__)
 
@@ -113,7 +113,7 @@ def test_the_stubs_have_every_argument():
             assert re.findall(r"(?<=[(, ])(\w+): ", signature) == arguments, signature
 
 
-def test_the_package_says_that_it_is_typed_and_which_it_is():
+def test_the_package_is_typed_and_has_a_version():
     assert (FOLDER / "py.typed").exists()
     assert re.fullmatch(r"\d+\.\d+\.\d+", quern.__version__)
     assert quern.Model.__module__ == quern.load.__module__ == "quern"

@@ -12,7 +12,7 @@ def module(*arguments, **options):
     return subprocess.run([sys.executable, "-m", "quern", *arguments], capture_output=True, text=True, **options)
 
 
-def test_prints_what_the_program_prints():
+def test_output_equals_that_of_the_program():
     expected = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True)
     found = module("--version")
     assert (found.returncode, found.stdout, found.stderr) == (0, expected.stdout, "")

@@ -1,4 +1,4 @@
-"""What does not fit a quern.ReplayBuffer is told in one line, and changes nothing."""
+"""Bad input to quern.ReplayBuffer is a one-line error and changes nothing."""
 
 import pickle
 
@@ -20,7 +20,7 @@ def test_numbers_that_do_not_fit_are_refused():
     assert buffer.add(x=-7, y=3) == 0 and buffer.get(0)["x"] == -7
 
 
-def test_ids_that_nobody_has():
+def test_unknown_ids_are_ignored_or_refused():
     """An id of 64 bits lost its upper ones in the word of a slot: 2**64 - 1 was a row of zeros in an empty slot."""
     buffer = quern.ReplayBuffer({"x": "int32"}, capacity=8, prioritised=True)
     buffer.add_batch(x=np.arange(3, dtype=np.int32))
@@ -45,7 +45,7 @@ BAD_BATCHES = [
 
 
 @pytest.mark.parametrize("spoil, says", BAD_BATCHES)
-def test_what_does_not_fit_is_told_and_nothing_is_written(buffer, spoil, says):
+def test_mismatches_are_reported_and_nothing_is_written(buffer, spoil, says):
     batch = rows(2)
     spoil(batch)
     with pytest.raises(ValueError) as error:
@@ -70,19 +70,19 @@ def test_what_does_not_fit_is_told_and_nothing_is_written(buffer, spoil, says):
     (({1: "float32"}, 10), "names"),
     (({"x": quern.Column("float32", 10, "sparse")}, 10), "column 'x'"),
 ])
-def test_what_cannot_be_a_buffer(arguments, says):
+def test_invalid_buffers_are_refused(arguments, says):
     with pytest.raises(ValueError) as error:
         quern.ReplayBuffer(*arguments)
     assert says in str(error.value) and "\n" not in str(error.value)
 
 
-def test_whole_numbers_of_numpy_are_whole_numbers():
+def test_numpy_integers_are_accepted():
     buffer = quern.ReplayBuffer({"x": ("float32", (np.int64(3),))}, capacity=np.int32(5))
     assert (buffer.capacity, buffer.columns["x"].shape) == (5, (3,))
     assert buffer.columns["x"] != 3
 
 
-def test_whole_numbers_are_checked(buffer):
+def test_integers_are_checked(buffer):
     buffer.add_batch(rows(3))
     for call in (lambda: buffer.sample(-1), lambda: buffer.sample(2.5), lambda: buffer.sample("x"), lambda: buffer.get(-1),
                  lambda: quern.ReplayBuffer(COLUMNS, 5, seed=-1), lambda: quern.ReplayBuffer(COLUMNS, 5, min_size=0)):
@@ -90,7 +90,7 @@ def test_whole_numbers_are_checked(buffer):
             call()
 
 
-def test_samples_that_cannot_be(buffer):
+def test_invalid_samples_are_refused(buffer):
     with pytest.raises(ValueError, match="at least one row"):
         buffer.sample(1)
     buffer.add_batch(rows(10))
@@ -110,7 +110,7 @@ def test_samples_that_cannot_be(buffer):
         buffer.sample(4, out={"move": frozen})
 
 
-def test_what_cannot_be_attached_to(folder, name):
+def test_attaching_to_invalid_buffers_is_refused(folder, name):
     with pytest.raises(ValueError, match=name):
         quern.ReplayBuffer.attach(shared=name)
     (folder / "text").write_bytes(b"no buffer" * 2000)

@@ -9,7 +9,7 @@ import quern
 from replay_rows import COLUMNS, buffer, name, rows, same
 
 
-def test_a_snapshot_brings_everything_back(folder):
+def test_a_snapshot_round_trips(folder):
     buffer = quern.ReplayBuffer(COLUMNS, capacity=100, prioritised=True, alpha=1.0)
     buffer.add_batch(**rows(150), priorities=np.arange(150))
     result = buffer.save(folder / "a.snapshot")
@@ -53,7 +53,7 @@ def test_a_damaged_snapshot_leaves_no_buffer_behind(folder, name, buffer):
         assert not quern.ReplayBuffer.remove(**place)
 
 
-def test_npz_is_numpys(folder, buffer):
+def test_npz_is_compatible_with_numpy(folder, buffer):
     buffer.add_batch(**rows(30))
     buffer.export_npz(folder / "rows.npz")
     same({name: array for name, array in np.load(folder / "rows.npz").items() if name != "__ids__"}, rows(30))
@@ -67,7 +67,7 @@ def test_npz_is_numpys(folder, buffer):
     assert buffer.total_added == 70
 
 
-def test_saving_while_rows_come(folder, buffer):
+def test_saving_while_rows_are_added(folder, buffer):
     buffer.add_batch(**rows(100))
     saving = buffer.save_in_background(folder / "a.snapshot")
     for i in range(50):
@@ -79,7 +79,7 @@ def test_saving_while_rows_come(folder, buffer):
         failing.result()
 
 
-def test_another_current_folder_changes_nothing(folder, monkeypatch, buffer):
+def test_changing_the_current_directory_has_no_effect(folder, monkeypatch, buffer):
     """Relative paths are those of the moment when they were given."""
     (folder / "here").mkdir()
     (folder / "there").mkdir()

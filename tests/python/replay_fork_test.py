@@ -1,4 +1,4 @@
-"""What a child of os.fork() does with what it has from its parent."""
+"""A child of os.fork() uses and drops objects of its parent."""
 
 import os
 import signal

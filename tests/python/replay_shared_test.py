@@ -1,4 +1,4 @@
-"""A quern.ReplayBuffer for threads and processes at once: nobody sees half a row, waits for the dead, or misses Ctrl-C."""
+"""quern.ReplayBuffer with threads and processes: no torn rows, no waiting for killed processes, and Ctrl-C works."""
 
 import multiprocessing
 import os
@@ -13,7 +13,7 @@ import quern
 from replay_rows import COLUMNS, buffer, name, rows, same
 
 
-def test_threads_add_and_sample_at_once(buffer):
+def test_threads_add_and_sample_concurrently(buffer):
     stop = threading.Event()
     bad = []
 
@@ -70,7 +70,7 @@ def test_priorities_that_change_while_they_are_added():
 
 
 @pytest.mark.parametrize("capacity, batch", [(1, 1), (50, 200)])
-def test_rows_that_are_all_in_flight_are_waited_for(capacity, batch):
+def test_sampling_waits_while_all_rows_are_in_flight(capacity, batch):
     """While the one row of a ring was overwritten, or a batch larger than the ring came, sample() said "found none"."""
     buffer = quern.ReplayBuffer({"x": ("float32", (4096,))}, capacity=capacity)
     many, stop = np.ones((batch, 4096), np.float32), threading.Event()
@@ -132,7 +132,7 @@ def add_for_ever(buffer):
         buffer.add_batch(**rows(16))
 
 
-def test_a_killed_process_blocks_nobody(name):
+def test_a_killed_process_does_not_block_others(name):
     buffer = quern.ReplayBuffer(COLUMNS, capacity=64, shared=name)
     for _ in range(5):
         process = multiprocessing.get_context("fork").Process(target=add_for_ever, args=(buffer,))
@@ -157,7 +157,7 @@ def test_a_file_outlives_its_processes(folder):
     assert quern.ReplayBuffer.remove(file=path) and not path.exists()
 
 
-def test_a_rate_limit_keeps_actors_and_learners_in_step():
+def test_a_rate_limit_balances_actors_and_learners():
     buffer = quern.ReplayBuffer({"x": "int32"}, capacity=1000, samples_per_insert=4, min_size=10, slack=40)
     with pytest.raises(TimeoutError, match="rows"):
         buffer.sample(8, timeout=0.01)
@@ -178,7 +178,7 @@ def test_a_rate_limit_keeps_actors_and_learners_in_step():
     learner.join()
 
 
-def test_what_is_refused_does_not_count_for_the_rate_limit():
+def test_refused_calls_do_not_count_for_the_rate_limit():
     buffer = quern.ReplayBuffer({"x": quern.Column("uint8", 8, "bits")}, capacity=100, samples_per_insert=1, slack=10)
     good = np.zeros((1, 8), np.uint8)
     buffer.add_batch(x=good)
@@ -207,7 +207,7 @@ def test_ctrl_c_ends_the_wait_for_a_buffer_to_appear(name):
         quern.ReplayBuffer.attach(shared=name, patience=float("nan"))
 
 
-def test_timeouts_that_are_none():
+def test_invalid_timeouts_are_refused():
     buffer = quern.ReplayBuffer({"x": "int32"}, capacity=10, min_size=5)
     with pytest.raises(ValueError, match="timeout: expected seconds or None, found nan"):
         buffer.sample(1, timeout=float("nan"))

@@ -9,7 +9,7 @@ import quern
 from replay_rows import COLUMNS, buffer, name, rows, same
 
 
-def test_what_goes_in_comes_out(buffer):
+def test_rows_round_trip(buffer):
     assert buffer.add_batch(**rows(7)) == 6
     assert len(buffer) == buffer.total_added == 7
     batch = buffer.sample(50)
@@ -28,7 +28,7 @@ def test_the_oldest_rows_are_overwritten(buffer):
     assert sorted(batch.ids) == list(range(150, 250))
 
 
-def test_one_row_at_a_time_takes_numbers_and_lists():
+def test_add_accepts_numbers_and_lists():
     buffer = quern.ReplayBuffer({"x": ("float64", 2), "y": "bool"}, capacity=3)
     assert buffer.add(x=[1, 2], y=True) == 0
     assert buffer.add({"x": np.array([3.0, 4.0]), "y": np.bool_(False)}) == 1
@@ -47,7 +47,7 @@ def test_rows_of_every_dtype():
         np.testing.assert_array_equal(batch["x"], given[batch.ids.astype(int)])
 
 
-def test_sampling_into_arrays_of_the_caller(buffer):
+def test_sampling_into_existing_arrays(buffer):
     buffer.add_batch(rows(100))
     batch = buffer.sample(8)
     planes = batch["planes"]
@@ -60,7 +60,7 @@ def test_sampling_into_arrays_of_the_caller(buffer):
     assert list(some.keys()) == ["move"]
 
 
-def test_arrays_stay_while_they_are_filled():
+def test_arrays_stay_alive_while_they_are_filled():
     """sample() held the dict alone: emptied by another thread meanwhile, rows went to memory that was given back."""
     buffer = quern.ReplayBuffer({"x": ("float32", (1 << 16,))}, capacity=4, min_size=2)
     out = {"x": np.zeros((64, 1 << 16), np.float32)}
@@ -74,7 +74,7 @@ def test_arrays_stay_while_they_are_filled():
     assert not out and (batch["x"] == 1).all()
 
 
-def test_a_sample_is_used_like_a_dict(buffer):
+def test_a_sample_behaves_like_a_dict(buffer):
     buffer.add_batch(rows(10))
     batch = buffer.sample(3)
     assert list(batch) == list(batch.keys()) == list(COLUMNS)
@@ -85,7 +85,7 @@ def test_a_sample_is_used_like_a_dict(buffer):
         batch["nothing"]
 
 
-def test_the_same_seed_draws_the_same():
+def test_the_same_seed_draws_the_same_rows():
     one, two = (quern.ReplayBuffer(COLUMNS, capacity=100, seed=5) for _ in range(2))
     for buffer in (one, two):
         buffer.add_batch(rows(100))
@@ -127,13 +127,13 @@ def test_a_batch_larger_than_the_ring_leaves_rows_to_sample_meanwhile(buffer):
     assert sorted(buffer.sample(100, rule="without_replacement").ids) == list(range(230, 330))
 
 
-def test_a_column_may_be_called_like_an_argument():
+def test_a_column_may_have_the_name_of_an_argument():
     buffer = quern.ReplayBuffer({"timeout": "float32", "out": "float32"}, capacity=3)
     buffer.add_batch({"timeout": np.ones(2, np.float32), "out": np.zeros(2, np.float32)})
     assert buffer.sample(1)["timeout"][0] == 1
 
 
-def test_what_it_says_about_itself(buffer):
+def test_properties_and_repr(buffer):
     assert repr(buffer) == "<quern.ReplayBuffer: 0 of 100 rows, 4 columns>"
     assert buffer.row_bytes == 48 + 2 + buffer.columns["policy"].stored_bytes + 3
     assert quern.Column("uint8", [3, 7], "bits") == buffer.columns["mask"]

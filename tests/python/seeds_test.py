@@ -23,7 +23,7 @@ def filled(buffer):
     return buffer
 
 
-def test_of_a_buffer(folder):
+def test_seed_of_a_buffer(folder):
     made = {}
     for seed in SEEDS:
         buffer = filled(quern.ReplayBuffer({"x": "int32"}, capacity=1000, seed=seed))
@@ -45,7 +45,7 @@ def test_drawn_seeds_reproduce():
         assert again.seed == first.seed and drawn(again) == drawn(first)
 
 
-def test_of_a_text(run):
+def test_seed_of_generated_text(run):
     model = quern.load(run)
     texts = {seed: model.generate("Once", tokens=40, seed=seed) for seed in SEEDS}
     assert len(set(texts.values())) == len(SEEDS)
@@ -54,7 +54,7 @@ def test_of_a_text(run):
         assert program("generate", "--run", run, "--prompt", "Once", "--tokens", 40, "--seed", seed) == f"Once{text}\n"
 
 
-def test_of_a_run(folder):
+def test_seed_of_a_run(folder):
     hashes = {}
     for seed in SEEDS:
         out = folder / str(seed)
@@ -85,7 +85,7 @@ def test_a_run_resumes_with_its_seed(folder):
 
 
 @pytest.mark.parametrize("seed", OUTSIDE)
-def test_what_is_no_seed(run, folder, seed):
+def test_invalid_seeds_are_refused(run, folder, seed):
     for call in (lambda: quern.ReplayBuffer({"x": "int32"}, capacity=5, seed=seed),
                  lambda: quern.load(run).generate("Once", seed=seed),
                  lambda: quern.load(run).stream("Once", seed=seed),
@@ -96,7 +96,7 @@ def test_what_is_no_seed(run, folder, seed):
 
 
 @pytest.mark.parametrize("seed", ["-1", "18446744073709551616", "1.5", "1e3", "x"])
-def test_what_is_no_seed_for_the_program(run, folder, seed):
+def test_invalid_seeds_are_refused_by_the_program(run, folder, seed):
     for arguments in (["generate", "--run", run, "--seed", seed], ["train", "--run", folder / "run", "--seed", seed]):
         done = subprocess.run([QUERN, *map(str, arguments)], capture_output=True, text=True, timeout=60)
         assert done.returncode == 2 and "--seed" in done.stderr and done.stderr.count("\n") == 1, done.stderr

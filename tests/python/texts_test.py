@@ -31,7 +31,7 @@ def train(folder, **options):
     return quern.train(out=folder / "run", **{"steps": 2, "set": SMALL, **options})
 
 
-def test_text_that_is_none(folder, run):
+def test_invalid_text_is_refused(folder, run):
     model = quern.load(run)
     buffer = quern.ReplayBuffer({"x": "int32"}, capacity=4)
     buffer.add(x=1)
@@ -47,7 +47,7 @@ def test_text_that_is_none(folder, run):
     assert not (folder / "run").exists()
 
 
-def test_names_that_no_file_has(folder, run):
+def test_invalid_paths_are_refused(folder, run):
     model = quern.load(run)
     buffer = quern.ReplayBuffer({"x": "int32"}, capacity=4)
     for name, says in ((HALF, "which no file can have"), (ZERO, "without a zero byte")):
@@ -62,7 +62,7 @@ def test_names_that_no_file_has(folder, run):
     assert list(folder.iterdir()) == []
 
 
-def test_names_that_are_bytes_but_no_text(folder):
+def test_paths_that_are_not_utf8(folder):
     """Python shows them with halves of surrogate pairs, of another kind; they are names all the same."""
     name = b"a\xff".decode("utf-8", "surrogateescape")
     buffer = quern.ReplayBuffer({"x": "int32"}, capacity=4)
@@ -71,7 +71,7 @@ def test_names_that_are_bytes_but_no_text(folder):
     buffer.load(str(folder / name).encode("utf-8", "surrogateescape"))
 
 
-def test_lists_where_they_do_not_belong(folder):
+def test_lists_are_refused_for_single_values(folder):
     refuses(lambda: train(folder, set={**SMALL, "train.batch": [1]}),
             "[config] set: train.batch: expected a list of strings, found int in it")
     refuses(lambda: train(folder, set={**SMALL, "train.batch": ["1"]}), "train.batch: expected a whole number", "a list")
@@ -82,7 +82,7 @@ def test_lists_where_they_do_not_belong(folder):
 
 
 @pytest.mark.parametrize("kind", [dict, Mapping, types.MappingProxyType])
-def test_any_mapping_will_do(folder, kind):
+def test_any_mapping_is_accepted(folder, kind):
     first = train(folder, set=kind(SMALL))
     other = quern.train(out=folder / "other", steps=2, set=kind({**SMALL, "train": kind({"batch": 8})}),
                         config=kind({"model": kind({"layers": 1})}))
@@ -92,7 +92,7 @@ def test_any_mapping_will_do(folder, kind):
     assert len(buffer) == 1
 
 
-def test_true_is_no_number_of_threads(folder, run):
+def test_true_is_not_a_number_of_threads(folder, run):
     model = quern.load(run)
     for call in (lambda: train(folder, threads=True), lambda: model.logits([1], threads=True),
                  lambda: model.generate("a", tokens=1, threads=False)):

@@ -32,7 +32,7 @@ def test_a_second_run_in_the_folder_is_refused(folder):
     assert not (folder / "run/run.lock").exists()
 
 
-def test_a_folder_with_other_things_in_it_is_refused(folder):
+def test_a_folder_with_other_files_is_refused(folder):
     (folder / "run").mkdir()
     (folder / "run/tokenizer.json").write_text("precious")
     with pytest.raises(quern.Error, match="expected a new or empty folder, found 'tokenizer.json'"):
@@ -81,7 +81,7 @@ def on_step(step):
         os.close(write)
 
 
-def test_a_signal_that_raises_saves(folder):
+def test_an_exception_in_a_signal_handler_saves(folder):
     body = """
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 def on_step(step):
@@ -91,7 +91,7 @@ def on_step(step):
     assert quern.load(folder / "run").step in (5, 6)
 
 
-def test_printing_to_a_reader_that_went_away_saves(folder):
+def test_a_closed_pipe_saves(folder):
     body = """
 def on_step(step): print(step, flush=True)
 """

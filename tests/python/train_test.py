@@ -31,7 +31,7 @@ def refuses(call, says):
     assert str(caught.value) == says
 
 
-def test_the_result_is_that_of_the_program(folder):
+def test_the_result_equals_that_of_the_program(folder):
     (folder / "text.txt").write_text(TEXT)
     train_by_program(folder / "program", folder / "text.txt", "--steps", "12", "--threads", "1")
     result = train(folder / "python", data=folder / "text.txt", threads=2)
@@ -46,7 +46,7 @@ def test_the_result_is_that_of_the_program(folder):
     assert "step" in program("report", "--run", result.path)
 
 
-def test_another_current_folder_changes_nothing(folder, monkeypatch):
+def test_changing_the_current_directory_has_no_effect(folder, monkeypatch):
     """A relative path was looked up again for each checkpoint: on_step that changed the folder led it to another run,
     whose checkpoints it replaced by its own."""
     here, there = folder / "here", folder / "there"
@@ -60,7 +60,7 @@ def test_another_current_folder_changes_nothing(folder, monkeypatch):
     assert len(list((here / "run/checkpoints").iterdir())) == 1
 
 
-def test_the_callback_is_told_about_every_step(folder):
+def test_the_callback_gets_every_step(folder):
     steps = []
     result = train(folder / "run", on_step=steps.append, set={"train.validation_interval": 5})
     assert [step.step for step in steps] == list(range(1, 13))
@@ -78,7 +78,7 @@ def test_the_callback_is_told_about_every_step(folder):
     assert logged[10]["rate"] == steps[9].learning_rate
 
 
-def test_false_stops_and_resume_gives_the_result_of_one_go(folder):
+def test_false_stops_and_resume_gives_the_uninterrupted_result(folder):
     whole = train(folder / "whole")
     stopped = train(folder / "parts", on_step=lambda step: step.step < 5)
     assert (stopped.step, stopped.finished, stopped.validation_loss) == (5, False, None)
@@ -130,7 +130,7 @@ def test_an_interrupt_saves_and_raises(folder, callback):
     assert stopped.step == done + 1
 
 
-def test_python_goes_on_while_it_trains(folder):
+def test_other_threads_run_during_training(folder):
     counts, done = [0], threading.Event()
 
     def count():
@@ -157,7 +157,7 @@ def test_a_model_can_be_used_while_it_is_trained(folder):
     assert len(texts) == 2 and all(len(text) == 10 for text in texts)
 
 
-def test_settings_in_every_form(folder):
+def test_settings_in_every_notation(folder):
     config = quern.preset("small")
     assert config["model"]["width"] == 384
     (folder / "my.toml").write_text("[model]\nlayers = 2\n[train]\nseed = 3\n")

@@ -1,4 +1,4 @@
-// Whose memory a buffer may lie in: /dev/shm is writable for everyone on the machine.
+// Owner and mode of a buffer are checked: /dev/shm is writable for everyone on the machine.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,13 +47,13 @@ class AttachTest : public testing::TestWithParam<Storage::Kind> {
   std::string target_ = named("target").path();
 };
 
-TEST_P(AttachTest, ASymbolicLinkIsRefused) {
+TEST_P(AttachTest, SymbolicLinkIsRefused) {
   const ReplayBuffer buffer = make(named("target"));
   std::filesystem::create_symlink(target_, path_);
   EXPECT_EQ(attach_message(), ": expected a regular file, found a symbolic link; give the path of the file itself");
 }
 
-TEST_P(AttachTest, WhatOthersCanWriteIsRefused) {
+TEST_P(AttachTest, FileWritableByOthersIsRefused) {
   { const ReplayBuffer buffer = make(storage_); }
   for (const mode_t mode : {0620, 0602, 0666}) {
     ASSERT_EQ(chmod(path_.c_str(), mode), 0);
@@ -65,7 +65,7 @@ TEST_P(AttachTest, WhatOthersCanWriteIsRefused) {
   EXPECT_EQ(attach_message(), "no error");
 }
 
-TEST_P(AttachTest, TheFileOfAnotherUserIsRefused) {
+TEST_P(AttachTest, FileOfAnotherUserIsRefused) {
   { const ReplayBuffer buffer = make(storage_); }
   constexpr uid_t kNobody = 65534;
   if (chown(path_.c_str(), kNobody, kNobody) != 0) GTEST_SKIP() << "giving a file away takes more rights";
@@ -74,7 +74,7 @@ TEST_P(AttachTest, TheFileOfAnotherUserIsRefused) {
                                           geteuid(), kNobody));
 }
 
-TEST_P(AttachTest, WhatIsNoFileIsRefused) {
+TEST_P(AttachTest, IrregularFileIsRefused) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   EXPECT_EQ(attach_message(), ": expected a regular file, found something else");
   ASSERT_EQ(unlink(path_.c_str()), 0);
@@ -84,7 +84,7 @@ TEST_P(AttachTest, WhatIsNoFileIsRefused) {
 }
 
 // Where a umask of 002 is the rule, a file that followed it could never be attached to again.
-TEST_P(AttachTest, WhatWeMakeOnlyWeCanWriteWhateverTheUmask) {
+TEST_P(AttachTest, NewBuffersAreWritableByTheOwnerOnly) {
   const int code = test::run_in_child([&] {
     umask(0);
     const ReplayBuffer buffer = make(storage_);
@@ -95,7 +95,7 @@ TEST_P(AttachTest, WhatWeMakeOnlyWeCanWriteWhateverTheUmask) {
   EXPECT_EQ(code, 0);
 }
 
-TEST_P(AttachTest, WhatIsNoBufferIsNotRemoved) {
+TEST_P(AttachTest, OtherFilesAreNotRemoved) {
   std::ofstream(path_) << "somebody's notes, which are not a replay buffer and longer than the start of one";
   EXPECT_EQ(message_of([&] { ReplayBuffer::remove(storage_); }),
             storage_.text() + ": cannot remove: expected a replay buffer, found something else");

@@ -46,7 +46,7 @@ bool unpacks(const Bytes& packed, size_t word, Bytes& raw) {
   return rest.empty();
 }
 
-TEST(BlockCodec, GivesBackEveryBit) {
+TEST(BlockCodec, RoundTripsBitForBit) {
   test::for_each_target([](const kernels::Target&) {
     for (const size_t word : {1, 2, 4, 8}) {
       for (const size_t words :
@@ -79,7 +79,7 @@ TEST(BlockCodec, TwoValuesBecomeBits) {
   }
 }
 
-TEST(BlockCodec, FewOtherWordsCostLittle) {
+TEST(BlockCodec, FewOtherValuesCompressWell) {
   EXPECT_LT(packed(mostly(4, 100'000, 0, 10, 1), 4).size(), 100'000 * 4 / 20);
   EXPECT_LT(packed(mostly(8, 100'000, 200, 10, 1), 8).size(), 100'000 * 8 / 20);
   EXPECT_LT(packed(mostly(1, 100'000, 500, 0, 1), 1).size(), 100'000 / 7);

@@ -90,7 +90,7 @@ TEST_P(BufferTest, LargeRows) {
   }
 }
 
-TEST_P(BufferTest, SizeIsWhatWasAddedUpToTheCapacity) {
+TEST_P(BufferTest, SizeIsLimitedByTheCapacity) {
   const Schema schema = test::checked_schema();
   ReplayBuffer buffer = make(schema, 10);
   CheckedRows in(schema, 4), out(schema);
@@ -109,7 +109,7 @@ TEST_P(BufferTest, SizeIsWhatWasAddedUpToTheCapacity) {
   EXPECT_FALSE(buffer.read(40, out.outputs()));
 }
 
-TEST_P(BufferTest, ABatchLargerThanTheRingLeavesItsEnd) {
+TEST_P(BufferTest, BatchLargerThanTheRingLeavesItsEnd) {
   const Schema schema = test::checked_schema();
   ReplayBuffer buffer = make(schema, 3);
   CheckedRows in(schema, 20), out(schema);
@@ -135,7 +135,7 @@ TEST_P(BufferTest, OneRow) {
   }
 }
 
-TEST_P(BufferTest, ColumnsCanBeLeftOutOfARead) {
+TEST_P(BufferTest, ReadCanSkipColumns) {
   const Schema schema = test::checked_schema();
   ReplayBuffer buffer = make(schema, 3);
   CheckedRows in(schema), out(schema);
@@ -235,7 +235,7 @@ TEST_P(BufferTest, Priorities) {
   EXPECT_EQ(buffer.tree()->get(1), weight(16));
 }
 
-TEST_P(BufferTest, AnotherHandleSeesTheSameRows) {
+TEST_P(BufferTest, SecondHandleSeesTheSameRows) {
   if (GetParam() == Storage::Kind::kPrivate) return;
   const Schema schema = test::checked_schema();
   CheckedRows in(schema, 3), out(schema);
@@ -258,7 +258,7 @@ TEST_P(BufferTest, AnotherHandleSeesTheSameRows) {
   EXPECT_EQ(second.add(in.inputs(), 3), 6u);  // lives on without its name
 }
 
-TEST_P(BufferTest, RefusesACapacityOfZeroAndWhatTheMachineHasNot) {
+TEST_P(BufferTest, CapacityOfZeroOrBeyondMemoryIsAnError) {
   const Schema schema = test::checked_schema();
   EXPECT_NE(message_of([&] { make(schema, 0); }).find("capacity: expected 1 to 1099511627776 rows, found 0"),
             std::string::npos);
@@ -269,7 +269,7 @@ TEST_P(BufferTest, RefusesACapacityOfZeroAndWhatTheMachineHasNot) {
   }
 }
 
-TEST_P(BufferTest, ANameIsTakenOnce) {
+TEST_P(BufferTest, ExistingNameIsAnError) {
   if (GetParam() == Storage::Kind::kPrivate) return;
   const ReplayBuffer buffer = make(test::checked_schema(), 4);
   EXPECT_EQ(message_of([&] { make(test::checked_schema(), 4); }),
@@ -277,7 +277,7 @@ TEST_P(BufferTest, ANameIsTakenOnce) {
   EXPECT_EQ(ReplayBuffer::attach(storage()).capacity(), 4u);
 }
 
-TEST(Buffer, PlacesThatCannotBe) {
+TEST(Buffer, InvalidStorageIsAnError) {
   const Schema schema = test::checked_schema();
   const auto message = [&](const Storage& storage) {
     return message_of([&] { ReplayBuffer::create(schema, {.capacity = 1}, storage); });
@@ -296,7 +296,7 @@ TEST(Buffer, PlacesThatCannotBe) {
 }
 
 // A crash of the machine may keep an older page of counters than of words.
-TEST(BufferFile, GoesOnWhereItsRowsEndWhenItsCountersAreBehind) {
+TEST(BufferFile, CountersBehindTheRowsAreCorrected) {
   const test::TemporaryFolder folder;
   const Storage storage = Storage::in_file(folder / "buffer");
   const Schema schema({{.name = "x", .dtype = DType::kI32}});

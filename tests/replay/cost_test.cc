@@ -16,9 +16,7 @@ namespace quern::replay {
 namespace {
 
 constexpr size_t kRows = 200;
-// So large that a writer does not overwrite all of it while a draw waits for its core: a draw without replacement would
-// then find fewer rows than it was asked for, and say so.
-constexpr size_t kCapacity = 20'000;
+constexpr size_t kCapacity = 500;  // small, so that a writer overwrites all of it while a draw waits for its core
 
 struct Sampled {
   ReplayBuffer buffer =

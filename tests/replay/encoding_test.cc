@@ -107,7 +107,7 @@ Bytes few_words(const Column& column, size_t count, std::mt19937& random) {
   return values;
 }
 
-TEST(Encoding, BitsAreThoseOfTheTwin) {
+TEST(Encoding, BitsMatchTheTwin) {
   test::for_each_target([](const kernels::Target&) {
     std::mt19937 random(1);
     for (const DType dtype : kAll) {
@@ -125,7 +125,7 @@ TEST(Encoding, BitsAreThoseOfTheTwin) {
   });
 }
 
-TEST(Encoding, SparseRowsAreThoseOfTheTwin) {
+TEST(Encoding, SparseRowsMatchTheTwin) {
   test::for_each_target([](const kernels::Target&) {
     std::mt19937 random(2);
     for (const DType dtype : kAll) {
@@ -148,7 +148,7 @@ TEST(Encoding, SparseRowsAreThoseOfTheTwin) {
 }
 
 // Also -0.0, whose bits are not those of 0, and a bool that is neither.
-TEST(Encoding, BitsRefuseTheFirstOtherValue) {
+TEST(Encoding, BitsRejectOtherValues) {
   test::for_each_target([](const kernels::Target&) {
     std::mt19937 random(3);
     for (const DType dtype : kAll) {
@@ -171,7 +171,7 @@ TEST(Encoding, BitsRefuseTheFirstOtherValue) {
   });
 }
 
-TEST(Encoding, SparseRefusesTheFirstOneTooMany) {
+TEST(Encoding, SparseRejectsTooManyValues) {
   test::for_each_target([](const kernels::Target&) {
     std::mt19937 random(4);
     for (const DType dtype : kAll) {
@@ -211,7 +211,7 @@ TEST(Encoding, AnyBytesDecode) {
 }
 
 // The array may have been changed by another thread between the look at it and the encoding.
-TEST(Encoding, WhatIsTooMuchAfterAllStaysInItsRow) {
+TEST(Encoding, ExcessValuesStayWithinTheRow) {
   for (const size_t max : {1, 5, 70}) {
     const Column column = sparse_column(DType::kF32, 200, max);
     const Bytes ones(column.value_bytes(), std::byte{1});
@@ -223,7 +223,7 @@ TEST(Encoding, WhatIsTooMuchAfterAllStaysInItsRow) {
   }
 }
 
-TEST(Encoding, OneIsOne) {
+TEST(Encoding, OneIsRecognisedInEveryType) {
   EXPECT_EQ(one_of(DType::kF32), std::bit_cast<uint32_t>(1.0f));
   EXPECT_EQ(one_of(DType::kF64), std::bit_cast<uint64_t>(1.0));
   EXPECT_EQ(one_of(DType::kF16), 0x3C00u);

@@ -18,7 +18,7 @@ void exchange_descriptors(const std::string& path) {
   for (int i = other + 1; i < 100; ++i) dup2(other, i);
 }
 
-TEST_F(ForksTest, AChildThatHasClosedItsDescriptorsIsAlive) {
+TEST_F(ForksTest, ChildThatClosedItsDescriptorsCountsAsAlive) {
   const test::TemporaryFolder folder;
   ReplayBuffer buffer = make(4);
   const pid_t child = start_child([&] {
@@ -40,7 +40,7 @@ TEST_F(ForksTest, AChildThatHasClosedItsDescriptorsIsAlive) {
   EXPECT_EQ(missing(buffer), 0u);
 }
 
-TEST_F(ForksTest, WithoutDescriptorAndNameAChildIsToldWhatToDo) {
+TEST_F(ForksTest, ErrorTellsAChildWithoutDescriptorAndNameWhatToDo) {
   const test::TemporaryFolder folder;
   ReplayBuffer buffer = make(4);
   ASSERT_TRUE(ReplayBuffer::remove(storage_));
@@ -57,7 +57,7 @@ TEST_F(ForksTest, WithoutDescriptorAndNameAChildIsToldWhatToDo) {
 }
 
 // Closed after it has joined: others take its rows for those of a dead process, and it can no longer ask about others.
-TEST_F(ForksTest, WhoClosesItsOwnLockIsToldSo) {
+TEST_F(ForksTest, ClosingTheOwnLockIsAnError) {
   const test::TemporaryFolder folder;
   ReplayBuffer buffer = make(4);
   const pid_t child = start_child([&] {
@@ -79,7 +79,7 @@ TEST_F(ForksTest, WhoClosesItsOwnLockIsToldSo) {
 
 // A child that closes what it inherited and opens a file of its own gets that file under the number of the buffer's
 // descriptor. Dropping the buffer closed it.
-TEST_F(ForksTest, AChildThatReusedADescriptorKeepsItsFile) {
+TEST_F(ForksTest, ReusedDescriptorOfAChildIsNotClosed) {
   const test::TemporaryFolder folder;
   auto buffer = std::make_unique<ReplayBuffer>(make(4));
   EXPECT_EQ(test::run_in_child([&] {
@@ -95,8 +95,8 @@ TEST_F(ForksTest, AChildThatReusedADescriptorKeepsItsFile) {
   EXPECT_EQ(buffer->size(), 1u);
 }
 
-// A child that goes on with the handle of its parent is another writer: its death is its own.
-TEST_F(ForksTest, AForkedChildHasAnIndexOfItsOwn) {
+// A child that uses the handle of its parent is a separate writer, whose death does not affect the parent.
+TEST_F(ForksTest, ForkedChildHasItsOwnIndex) {
   ReplayBuffer buffer = make(4);
   add(buffer, 1);
   const pid_t child = start_child([&] {
@@ -112,7 +112,7 @@ TEST_F(ForksTest, AForkedChildHasAnIndexOfItsOwn) {
 }
 
 // The other way round: a child that lives on does not keep its dead parent alive.
-TEST_F(ForksTest, AForkedChildDoesNotHideTheDeathOfItsParent) {
+TEST_F(ForksTest, ForkedChildDoesNotHideTheDeathOfItsParent) {
   ReplayBuffer buffer = make(4);
   const pid_t parent = start_child([&] {
     ReplayBuffer mine = ReplayBuffer::attach(storage_);
@@ -135,7 +135,7 @@ TEST_F(ForksTest, AForkedChildDoesNotHideTheDeathOfItsParent) {
   EXPECT_EQ(buffer.total_added(), 5u);
 }
 
-TEST_F(ForksTest, AForkedChildWritesAlsoWhenTheNameIsGone) {
+TEST_F(ForksTest, ForkedChildWritesAfterTheNameIsRemoved) {
   ReplayBuffer buffer = make(4);
   ASSERT_TRUE(ReplayBuffer::remove(storage_));
   EXPECT_EQ(test::run_in_child([&] {
@@ -146,7 +146,7 @@ TEST_F(ForksTest, AForkedChildWritesAlsoWhenTheNameIsGone) {
   EXPECT_EQ(buffer.size(), 3u);
 }
 
-TEST_F(ForksTest, AForkedChildHasItsOwnCopyOfPrivateMemory) {
+TEST_F(ForksTest, ForkedChildHasItsOwnCopyOfPrivateMemory) {
   ReplayBuffer buffer = ReplayBuffer::create(schema_, {.capacity = 4});
   add(buffer, 1);
   EXPECT_EQ(test::run_in_child([&] {
@@ -159,7 +159,7 @@ TEST_F(ForksTest, AForkedChildHasItsOwnCopyOfPrivateMemory) {
 
 // The child has the slot that a thread of its parent was writing, and not that thread. With one slot it once looked for
 // another for ever.
-TEST_F(ForksTest, AForkInTheMiddleOfARowOfPrivateMemoryBlocksNobody) {
+TEST_F(ForksTest, ForkDuringAWriteToPrivateMemoryDoesNotBlock) {
   ReplayBuffer buffer = ReplayBuffer::create(schema_, {.capacity = 1});
   int code = 0;
   buffer.ring().write(buffer.ring().reserve(1), [&](uint64_t) {

@@ -31,7 +31,7 @@ BufferOptions options(uint64_t capacity) {
           .prefault = false};
 }
 
-// What comes of it does not matter, as long as it comes back.
+// The result does not matter, as long as the call returns.
 template <typename Body>
 bool works(Body body) {
   try {
@@ -158,7 +158,7 @@ TEST_P(ChangedWords, DoNoHarm) {
 }
 
 // Each level of the tree ends with a full cache line. Whatever lies in it behind the last node leads nowhere.
-TEST_P(ChangedWords, BehindTheLastNodeOfALevelDoNoHarm) {
+TEST_P(ChangedWords, InPaddingNodesDoNoHarm) {
   const std::string good = full(GetParam());
   const Layout layout(schema(), options(GetParam()));
   uint64_t begin = layout.tree, parents = 0;
@@ -177,8 +177,8 @@ TEST_P(ChangedWords, BehindTheLastNodeOfALevelDoNoHarm) {
 
 INSTANTIATE_TEST_SUITE_P(Capacities, ChangedWords, testing::Values(13, 4097, 100'000, 300'000));
 
-// Nobody is writing, whatever the words say: adding gives up instead of looking for a free slot for ever.
-TEST_F(HostileContents, SlotsThatAreBusyForEverAreAnError) {
+// No process is writing, whatever the words say: add() gives up instead of searching forever.
+TEST_F(HostileContents, SlotsThatStayBusyAreAnError) {
   std::vector<std::atomic<uint64_t>> words(4);
   Counter reserved, published;
   for (std::atomic<uint64_t>& word : words) word = busy_word(0, static_cast<uint16_t>(fork_count()));
@@ -186,7 +186,7 @@ TEST_F(HostileContents, SlotsThatAreBusyForEverAreAnError) {
   EXPECT_FALSE(works([&] { ring.write(ring.reserve(1), [](uint64_t) {}); }));
 }
 
-TEST_F(HostileContents, IdsThatNoWordCanHoldAreAnError) {
+TEST_F(HostileContents, IdsOutOfRangeAreAnError) {
   std::vector<std::atomic<uint64_t>> words(4);
   for (const uint64_t next : {kEndOfIds, kEndOfIds - 1, ~uint64_t{0}, uint64_t{1} << 63}) {
     Counter reserved, published;

@@ -1,4 +1,4 @@
-// Processes that add are killed again and again: no row is torn, and the others go on.
+// Processes that add are killed repeatedly: no row is torn, and the others continue.
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -60,7 +60,7 @@ class KillingTest : public ProcessesTest {
       kill_and_wait(victim);
       victim = start_writer(buffer, ++seed);
       for (int wait = 0; shared_->added.load() == before && wait < 10000; ++wait) usleep(1000);
-      ASSERT_GT(shared_->added.load(), before) << "nobody adds any more after " << i << " kills";
+      ASSERT_GT(shared_->added.load(), before) << "no process adds rows after " << i << " kills";
     }
     for (int wait = 0; shared_->good.load() <= 1000 && wait < 60000; ++wait) usleep(1000);
     for (size_t i = 0; i < kEach; i += 2) kill_and_wait(writers[i]);

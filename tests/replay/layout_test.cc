@@ -87,7 +87,7 @@ TEST_F(LayoutTest, PartsFollowOneAnotherOnLines) {
   EXPECT_EQ(Layout(example(), plain).tree, 0u);
 }
 
-TEST_F(LayoutTest, TheHeaderSaysWhatItWasMadeWith) {
+TEST_F(LayoutTest, HeaderDescribesTheBuffer) {
   write(path_, whole_file());
   const Memory memory = Memory::open(Storage::in_file(path_), 0);
   const Description found = read_header(memory);
@@ -99,12 +99,12 @@ TEST_F(LayoutTest, TheHeaderSaysWhatItWasMadeWith) {
   EXPECT_FALSE(found.options.prefault);
 }
 
-TEST_F(LayoutTest, OfAnotherVersion) {
+TEST_F(LayoutTest, OtherVersionIsAnError) {
   EXPECT_EQ(attach_message(changed(8, uint32_t{7})),
             ": expected layout version 1, found 7; create it again with this version of Quern, or remove it");
 }
 
-TEST_F(LayoutTest, NoBufferAtAll) {
+TEST_F(LayoutTest, OtherFileIsAnError) {
   const std::string expected = ": expected a replay buffer, found something else";
   EXPECT_EQ(attach_message(""), expected);
   EXPECT_EQ(attach_message("hello"), expected);
@@ -131,7 +131,7 @@ TEST_F(LayoutTest, DamagedFieldsAreNamed) {
   EXPECT_NE(attach_message(flipped).find("checksum of the header"), std::string::npos);
 }
 
-TEST_F(LayoutTest, TooLargeForAFile) {
+TEST_F(LayoutTest, SizeBeyondAFileIsAnError) {
   BufferOptions huge = options();
   huge.capacity = kMaxRows;
   const Schema wide({{.name = "a", .dtype = DType::kF64, .shape = {size_t{1} << 32}}});
@@ -140,7 +140,7 @@ TEST_F(LayoutTest, TooLargeForAFile) {
 
 // Every field and every byte of the header, hostile, with and without a checksum that fits. Those that are attached to
 // all the same (a changed number that makes sense, a damage behind the header) can be used like any other.
-TEST_F(LayoutTest, AnyHeaderIsABufferOrAnError) {
+TEST_F(LayoutTest, MutatedHeaderIsABufferOrAnError) {
   std::mt19937_64 generator(3);
   const std::string whole = whole_file();
   test::Mutator mutator({whole.substr(0, kHeaderBytes + 200)}, {"\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F", "sparse", "0"}, 5);
@@ -171,13 +171,13 @@ TEST_F(LayoutTest, AnyHeaderIsABufferOrAnError) {
   EXPECT_LT(good, 11000u);
 }
 
-TEST_F(LayoutTest, WhatIsNoBufferIsNotRemoved) {
+TEST_F(LayoutTest, OtherFilesAreNotRemoved) {
   const std::string expected =
       Storage::in_file(path_).text() + ": cannot remove: expected a replay buffer, found something else";
   write(path_, "a thesis");
   EXPECT_EQ(message_of([&] { ReplayBuffer::remove(Storage::in_file(path_)); }), expected);
   EXPECT_TRUE(std::filesystem::exists(path_));
-  write(path_, changed(8, uint32_t{7}));  // of another version, which nobody can attach to any more
+  write(path_, changed(8, uint32_t{7}));  // of another version, which no process can attach to any more
   const std::string link = folder_ / "link";
   std::filesystem::create_symlink(path_, link);
   EXPECT_NE(message_of([&] { ReplayBuffer::remove(Storage::in_file(link)); }), "no error");

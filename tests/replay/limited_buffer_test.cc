@@ -34,7 +34,7 @@ class LimitedBuffer : public ::testing::Test {
 };
 
 // Only the Python package asked the limiter; add() in C++ went ahead.
-TEST_F(LimitedBuffer, AddingAndSamplingKeepToTheLimit) {
+TEST_F(LimitedBuffer, AddAndSampleRespectTheLimit) {
   EXPECT_NE(message_of([&] { sample(0.0); }).find("waited too long for rows"), std::string::npos);
   for (int i = 0; i < 5; ++i) add(0.0);  // four are free, one more at a balance of 0
   EXPECT_THROW(add(0.0), TimedOut);
@@ -45,7 +45,7 @@ TEST_F(LimitedBuffer, AddingAndSamplingKeepToTheLimit) {
   EXPECT_EQ(buffer_.limiter().balance(), 1);  // what was refused is not counted
 }
 
-TEST_F(LimitedBuffer, WhoWaitsGoesAheadWhenTheOtherSideDoes) {
+TEST_F(LimitedBuffer, WaiterContinuesWhenTheOtherSideAdvances) {
   for (int i = 0; i < 5; ++i) add(0.0);
   std::thread waiting([&] { add({}); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -55,14 +55,14 @@ TEST_F(LimitedBuffer, WhoWaitsGoesAheadWhenTheOtherSideDoes) {
   EXPECT_EQ(buffer_.total_added(), 6u);
 }
 
-TEST_F(LimitedBuffer, AWaitCanBeInterrupted) {
+TEST_F(LimitedBuffer, WaitCanBeInterrupted) {
   struct Interrupted {};
   for (int i = 0; i < 5; ++i) add(0.0);
   EXPECT_THROW(add(Wait(Wait::kForever, [] { throw Interrupted(); })), Interrupted);
   EXPECT_EQ(buffer_.total_added(), 5u);
 }
 
-TEST_F(LimitedBuffer, WhatCannotBeDrawnIsNotCounted) {
+TEST_F(LimitedBuffer, ImpossibleRequestIsNotCounted) {
   for (int i = 0; i < 5; ++i) add(0.0);
   EXPECT_NE(message_of([&] { sample({}, Rule::kWithoutReplacement, 6); }).find("expected at least 6 rows"),
             std::string::npos);

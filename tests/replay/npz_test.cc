@@ -40,7 +40,7 @@ int run_python(const test::TemporaryFolder& folder, const std::string& script) {
 
 bool numpy_is_there() { return std::system("/usr/bin/python3 -c 'import numpy' 2> /dev/null") == 0; }
 
-TEST(Npz, GivesBackEveryBitOfEveryKindOfColumn) {
+TEST(Npz, EveryKindOfColumnRoundTripsBitForBit) {
   const test::TemporaryFolder folder;
   const Schema schema = test::schema_of_all();
   const uint64_t block = block_rows(schema);
@@ -57,7 +57,7 @@ TEST(Npz, GivesBackEveryBitOfEveryKindOfColumn) {
   EXPECT_EQ(test::names_in(folder.path()), std::set<std::string>{"a.npz"});
 }
 
-TEST(Npz, TheNewestGoIntoASmallerBufferAndAllBehindWhatIsThere) {
+TEST(Npz, ImportAppendsAndASmallerBufferGetsTheNewestRows) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(3000);
   test::add_rows(buffer, 10, 3010);
@@ -75,7 +75,7 @@ TEST(Npz, TheNewestGoIntoASmallerBufferAndAllBehindWhatIsThere) {
   EXPECT_EQ(numbers_in(larger), counting(5, 3010));
 }
 
-TEST(Npz, PrioritiesComeBack) {
+TEST(Npz, PrioritiesRoundTrip) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(50, true);
   for (uint64_t i = 0; i < 50; ++i) {
@@ -117,7 +117,7 @@ assert zipfile.ZipFile(file('a.npz')).testzip() is None
             0);
 }
 
-// What NumPy makes of our arrays must load again to the same rows, stored, deflated and in other versions of the
+// Our arrays, written again by NumPy, must load to the same rows, stored, deflated and in other versions of the
 // header.
 TEST(Npz, WeReadNumpys) {
   if (!numpy_is_there()) GTEST_SKIP() << "there is no NumPy";
@@ -152,7 +152,7 @@ with open(file('streamed.npz'), 'wb') as raw:
   }
 }
 
-TEST(Npz, WhatDoesNotFitIsNamedAndNothingIsWritten) {
+TEST(Npz, MismatchIsNamedAndNothingIsWritten) {
   if (!numpy_is_there()) GTEST_SKIP() << "there is no NumPy";
   const test::TemporaryFolder folder;
   ASSERT_EQ(run_python(folder, R"(
@@ -205,7 +205,7 @@ save('text', __priorities__=np.zeros(5, np.int32))
 }
 
 // A killed export left the snapshot that it works from under a name that no later export looked for.
-TEST(Npz, WhatAKilledExportLeavesIsRemovedByTheNext) {
+TEST(Npz, LeftoversOfAKilledExportAreRemovedByTheNext) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(3000);
   test::add_rows(buffer, 0, 3000);
@@ -244,7 +244,7 @@ uint64_t peak_of(Body body) {
 
 // Rows that are small as they are stored were all values at once: a sparse buffer of 0.8 MB took 3 GB. What is read
 // from the file does not stay in memory either.
-TEST(Npz, TakesLittleMemoryHoweverLargeTheValues) {
+TEST(Npz, MemoryUseIsBoundedForLargeValues) {
   const test::TemporaryFolder folder;
   constexpr size_t kElements = size_t{1} << 19, kRows = 48;  // 2 MiB a row, 96 MiB in all
   const Schema schema({{"policy", DType::kF32, {kElements}, Encoding::kSparse, 3},
@@ -290,7 +290,7 @@ np.savez(file('large.npz'), **{**z, '__priorities__': np.array([1e300, 0.0])})
 }
 
 // At any moment of an import: an Error that says so, and never a row of zeros.
-TEST(Npz, AFileThatIsTruncatedWhileItIsReadIsAnError) {
+TEST(Npz, FileTruncatedDuringImportIsAnError) {
   const test::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "a.npz";
   const Schema schema({{.name = "x", .dtype = DType::kU64, .shape = {64}}});
@@ -323,7 +323,7 @@ TEST(Npz, AFileThatIsTruncatedWhileItIsReadIsAnError) {
 }
 
 // NumPy takes the last of two members with one name, other programs the first.
-TEST(Npz, AnArrayThatIsThereTwiceOrIdsThatAreNoneAreRefused) {
+TEST(Npz, DuplicateArraysAndInvalidIdsAreRefused) {
   if (!numpy_is_there()) GTEST_SKIP() << "there is no NumPy";
   const test::TemporaryFolder folder;
   ASSERT_EQ(run_python(folder, R"(
@@ -355,13 +355,13 @@ npz('good.npz', ('x', x), ('__ids__', x))
   EXPECT_EQ(message("good.npz"), "no error");
 }
 
-TEST(Npz, NamesOfSpecialArraysAreNoColumns) {
+TEST(Npz, ReservedArrayNamesAreNotColumns) {
   const test::TemporaryFolder folder;
   auto buffer = ReplayBuffer::create(Schema({{"__ids__", DType::kF32, {}, Encoding::kRaw, 0}}), test::options_for(1));
   EXPECT_TRUE(has(test::message_of([&] { export_npz(buffer, folder.path() / "a.npz"); }), "found '__ids__'"));
 }
 
-TEST(Npz, FromASnapshotItIsTheSameFile) {
+TEST(Npz, ExportFromASnapshotIsTheSameFile) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(100, true);
   test::add_rows(buffer, 0, 120);
@@ -373,7 +373,7 @@ TEST(Npz, FromASnapshotItIsTheSameFile) {
 
 // Sizes and checksums cover all contents, so that what is damaged is refused, or is a byte that says nothing (a date, a
 // version); and then the rows are whole.
-TEST(Npz, DamageIsNoticedOrHarmless) {
+TEST(Npz, DamageIsDetectedOrHarmless) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(3, true);
   test::add_rows(buffer, 0, 3);

@@ -19,7 +19,7 @@
 namespace quern::replay {
 namespace {
 
-TEST_F(ProcessesTest, RowsGoFromOneToTheOther) {
+TEST_F(ProcessesTest, RowsAreSharedBetweenProcesses) {
   const pid_t child = start_child([&] {
     ReplayBuffer buffer = ReplayBuffer::attach(storage_, 10);  // before it is there
     add(buffer, 5);
@@ -33,7 +33,7 @@ TEST_F(ProcessesTest, RowsGoFromOneToTheOther) {
   EXPECT_TRUE(out_.good());
 }
 
-TEST_F(ProcessesTest, TheSlotOfADeadWriterIsTakenOver) {
+TEST_F(ProcessesTest, SlotOfADeadWriterIsTakenOver) {
   ReplayBuffer buffer = make(4);
   const pid_t child = start_child([&] {
     ReplayBuffer mine = ReplayBuffer::attach(storage_);
@@ -42,7 +42,7 @@ TEST_F(ProcessesTest, TheSlotOfADeadWriterIsTakenOver) {
   });
   shared_->wait_for_step(1);
   add(buffer, 8);
-  EXPECT_EQ(missing(buffer), 1u);  // while it lives the slot is its own, and nobody waits for it
+  EXPECT_EQ(missing(buffer), 1u);  // the slot belongs to it while it lives, and others do not wait
   EXPECT_EQ(buffer.total_added(), 8u);
   kill_and_wait(child);
   add(buffer, 4);
@@ -50,7 +50,7 @@ TEST_F(ProcessesTest, TheSlotOfADeadWriterIsTakenOver) {
   EXPECT_EQ(buffer.total_added(), 12u);
 }
 
-TEST_F(ProcessesTest, AStoppedWriterBlocksNobody) {
+TEST_F(ProcessesTest, StoppedWriterDoesNotBlockOthers) {
   ReplayBuffer buffer = make(4);
   const pid_t child = start_child([&] {
     ReplayBuffer mine = ReplayBuffer::attach(storage_);
@@ -70,8 +70,8 @@ TEST_F(ProcessesTest, AStoppedWriterBlocksNobody) {
   EXPECT_GT(buffer.ring().id_in(0), 4u);
 }
 
-// Nobody is left; the next who comes finds the rows, and no slot that is busy for ever.
-TEST_F(ProcessesTest, AFileSurvivesTheDeathOfAll) {
+// No process is left. The next one finds the rows, and no slot that stays busy.
+TEST_F(ProcessesTest, FileSurvivesTheDeathOfAllProcesses) {
   const test::TemporaryFolder folder;
   storage_ = Storage::in_file(folder / "buffer");
   const pid_t child = start_child([&] {
@@ -95,7 +95,7 @@ TEST_F(ProcessesTest, AFileSurvivesTheDeathOfAll) {
 }
 
 // Killed a little later each time, from before it has begun until it is done.
-TEST_F(ProcessesTest, ACreatorThatDiesLeavesAllOrNothing) {
+TEST_F(ProcessesTest, KilledCreatorLeavesAllOrNothing) {
   const test::TemporaryFolder folder;
   storage_ = Storage::in_file(folder / "buffer");
   for (int i = 0; i < 30; ++i) {
@@ -133,7 +133,7 @@ bool forbid_unnamed_files() {
 }
 
 // There the memory has a temporary name while it is made. One that a killed process left was there for ever.
-TEST_F(ProcessesTest, WithoutUnnamedFilesTheNextCreatorRemovesWhatADeadOneLeft) {
+TEST_F(ProcessesTest, LeftoverOfAKilledCreatorIsRemovedWithoutTmpfile) {
   const test::TemporaryFolder folder;
   storage_ = Storage::in_file(folder / "buffer");
   write_file(folder / ".tmp-quern-1234-0x7f", "not ours");
@@ -165,8 +165,8 @@ TEST_F(ProcessesTest, WithoutUnnamedFilesTheNextCreatorRemovesWhatADeadOneLeft) 
   EXPECT_EQ(test::names_in(folder.path()), (std::set<std::string>{"buffer", ".tmp-quern-1234-0x7f"}));
 }
 
-// Whoever waits for a name finds all of it.
-TEST_F(ProcessesTest, AttachingWhileItIsMade) {
+// A process that waits for a name finds a complete buffer.
+TEST_F(ProcessesTest, AttachDuringCreation) {
   for (int i = 0; i < 10; ++i) {
     const pid_t child = start_child([&] {
       const ReplayBuffer buffer = make(100000);
@@ -183,7 +183,7 @@ TEST_F(ProcessesTest, AttachingWhileItIsMade) {
   }
 }
 
-TEST_F(ProcessesTest, OnlySoManyCanWriteAtOnce) {
+TEST_F(ProcessesTest, NumberOfWritingProcessesIsLimited) {
   const ReplayBuffer buffer = make(4);
   const int descriptor = open(storage_.path().c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(descriptor, 0);

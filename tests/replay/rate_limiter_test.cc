@@ -1,4 +1,4 @@
-// The rate limiter: who adds and who samples stay in step, and nobody waits for ever.
+// The rate limiter: both sides keep the ratio, and no thread waits forever.
 #include "replay/rate_limiter.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ struct Limited {
   RateLimiter limiter;
 };
 
-TEST(RateLimiter, NobodySamplesBeforeTheMinimumIsThere) {
+TEST(RateLimiter, SamplingWaitsForTheMinimumSize) {
   Limited none({.minimum = 10});
   EXPECT_TRUE(none.add(9));
   EXPECT_FALSE(none.sample(1));
@@ -139,7 +139,7 @@ TEST(RateLimiter, TwoActorsAndTwoLearnersKeepTheRatio) {
   EXPECT_GE(static_cast<double>(added) - counted, 100);
 }
 
-TEST(RateLimiter, TimeoutsAreKept) {
+TEST(RateLimiter, TimeoutsAreRespected) {
   Limited both({.samples_per_insert = 1, .minimum = 5, .slack = 0});
   for (const bool adding : {false, true}) {
     if (adding) {
@@ -155,7 +155,7 @@ TEST(RateLimiter, TimeoutsAreKept) {
   EXPECT_FALSE(both.add(1, std::numeric_limits<double>::quiet_NaN()));
 }
 
-TEST(RateLimiter, WaitsForEverUntilTheOtherSideComes) {
+TEST(RateLimiter, WaitsWithoutTimeoutForTheOtherSide) {
   const test::Watchdog watchdog("the rate limiter");
   Limited both({.samples_per_insert = 1, .minimum = 5, .slack = 0});
   std::jthread learner([&] { EXPECT_TRUE(both.sample(1, -1)); });
@@ -166,8 +166,8 @@ TEST(RateLimiter, WaitsForEverUntilTheOtherSideComes) {
   EXPECT_EQ(both.counters->samples.value.load(), 1u);
 }
 
-// A process that dies while it is admitted, or waits, leaves counters and nobody who would have to be woken.
-TEST(RateLimiter, AKilledProcessLeavesNobodyAsleep) {
+// A process that dies while it is admitted, or waits, leaves consistent counters and no sleeping thread.
+TEST(RateLimiter, KilledProcessDoesNotLeaveWaitersAsleep) {
   const test::Watchdog watchdog("the rate limiter");
   Limited both({.samples_per_insert = 1, .minimum = 1, .slack = 16});
   EXPECT_TRUE(both.add(1));
@@ -187,7 +187,7 @@ TEST(RateLimiter, AKilledProcessLeavesNobodyAsleep) {
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(both.sample(4, 0) || both.add(4, 0)) << i;
 }
 
-TEST(RateLimiter, RefusesLimitsThatMakeNoSense) {
+TEST(RateLimiter, RejectsInvalidLimits) {
   const auto message = [](const RateLimit& limit) { return test::message_of([&] { check_rate_limit(limit, 100); }); };
   EXPECT_EQ(message({}), "no error");
   EXPECT_EQ(message({.samples_per_insert = 3.5, .minimum = 100, .slack = 1e9}), "no error");
@@ -201,7 +201,7 @@ TEST(RateLimiter, RefusesLimitsThatMakeNoSense) {
 }
 
 // A damaged counter made those who gave no timeout wait for ever.
-TEST(RateLimiter, CountersThatCannotBeAreAnError) {
+TEST(RateLimiter, ImpossibleCountersAreAnError) {
   const test::Watchdog watchdog("the rate limiter");
   struct Case {
     uint64_t inserts, samples;
@@ -225,7 +225,7 @@ TEST(RateLimiter, CountersThatCannotBeAreAnError) {
   }
 }
 
-TEST(RateLimiter, TheLargestCallIsNoDamage) {
+TEST(RateLimiter, LargestCallIsNotTakenForDamage) {
   Limited limited({.samples_per_insert = 2, .minimum = 1, .slack = 10});
   limited.counters->published.value = 1;
   EXPECT_TRUE(limited.add(RateLimiter::kMaxRows));

@@ -34,7 +34,7 @@ struct Numbers {
   Ring ring;
 };
 
-TEST(Ring, WordsSayWhatTheyHold) {
+TEST(Ring, WordsEncodeTheirState) {
   constexpr uint64_t kLast = (uint64_t{1} << 47) - 2;
   for (const uint64_t id : {uint64_t{0}, uint64_t{1}, uint64_t{12345}, kLast}) {
     for (const uint16_t writer : std::initializer_list<uint16_t>{0, 1, 4095, 65535}) {
@@ -43,9 +43,9 @@ TEST(Ring, WordsSayWhatTheyHold) {
       EXPECT_EQ(order_of(word), id + 1);
       EXPECT_EQ(writer_of(word), writer);
     }
-    EXPECT_FALSE(is_busy(whole_word(id)));
-    EXPECT_EQ(order_of(whole_word(id)), id + 1);
-    EXPECT_EQ(writer_of(whole_word(id)), 0);
+    EXPECT_FALSE(is_busy(complete_word(id)));
+    EXPECT_EQ(order_of(complete_word(id)), id + 1);
+    EXPECT_EQ(writer_of(complete_word(id)), 0);
   }
 }
 
@@ -64,7 +64,7 @@ TEST(Ring, OverwritesTheOldest) {
   }
 }
 
-TEST(Ring, WhatIsReservedAndNotWrittenIsNotThere) {
+TEST(Ring, ReservedButUnwrittenRowIsAbsent) {
   Numbers numbers(4);
   EXPECT_EQ(numbers.ring.reserve(3), 0u);
   EXPECT_EQ(numbers.write(1, 7), 1u);
@@ -74,7 +74,7 @@ TEST(Ring, WhatIsReservedAndNotWrittenIsNotThere) {
   EXPECT_EQ(numbers.ring.published(), 1u);
 }
 
-TEST(Ring, ARowThatIsALapLateIsDropped) {
+TEST(Ring, RowThatIsALapLateIsDropped) {
   Numbers numbers(2);
   numbers.ring.reserve(3);
   EXPECT_EQ(numbers.write(2, 22), 2u);
@@ -83,8 +83,8 @@ TEST(Ring, ARowThatIsALapLateIsDropped) {
   EXPECT_EQ(numbers.ring.published(), 2u);
 }
 
-// The writer of row 0 is still at work when row 2 wants its slot: row 2 becomes row 3 and nobody waits.
-TEST(Ring, WhoIsInTheWayIsPassed) {
+// The writer of row 0 is still at work when row 2 wants its slot: row 2 becomes row 3, and no thread waits.
+TEST(Ring, BusySlotIsSkipped) {
   Numbers numbers(2);
   numbers.ring.reserve(3);
   uint64_t passed = kNoRow;
@@ -95,7 +95,7 @@ TEST(Ring, WhoIsInTheWayIsPassed) {
   EXPECT_EQ(numbers.ring.window().end, 4u);
 }
 
-TEST(Ring, AReaderNoticesThatItsRowWasReplaced) {
+TEST(Ring, ReaderDetectsAnOverwrittenRow) {
   Numbers numbers(2);
   numbers.write(numbers.ring.reserve(1), 1);
   const bool there = numbers.ring.read(0, [&](uint64_t) { numbers.write(numbers.ring.reserve(2) + 1, 2); });
@@ -152,9 +152,9 @@ void never_torn(uint64_t capacity, size_t row_bytes, Through way) {
 }
 
 TEST(Ring, NeverTornWithOneSlot) { never_torn(1, 1001, Through::kCache); }
-TEST(Ring, NeverTornWithOneSlotPastTheCaches) { never_torn(1, 5003, Through::kMemory); }
+TEST(Ring, NeverTornWithOneSlotBypassingTheCaches) { never_torn(1, 5003, Through::kMemory); }
 TEST(Ring, NeverTornWithFiveSlots) { never_torn(5, 333, Through::kCache); }
-TEST(Ring, NeverTornWithFiveSlotsPastTheCaches) { never_torn(5, 40000, Through::kMemory); }
+TEST(Ring, NeverTornWithFiveSlotsBypassingTheCaches) { never_torn(5, 40000, Through::kMemory); }
 
 }  // namespace
 }  // namespace quern::replay

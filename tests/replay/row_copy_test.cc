@@ -36,7 +36,7 @@ void copies_exactly(size_t bytes, size_t row_offset, size_t other_offset, Throug
   }
 }
 
-TEST(RowCopy, ArrivesAndTouchesNothingElse) {
+TEST(RowCopy, CopiesExactlyTheRow) {
   for (const Through way : {Through::kCache, Through::kMemory}) {
     for (const size_t bytes : {0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 63, 64, 65, 127, 128, 129, 200, 1000, 4097}) {
       for (const size_t row_offset : {0, 1, 4, 7, 8, 13, 16, 33, 60, 63}) {
@@ -47,7 +47,7 @@ TEST(RowCopy, ArrivesAndTouchesNothingElse) {
   }
 }
 
-TEST(RowCopy, OnlyLongRowsOfLargeRingsGoPastTheCaches) {
+TEST(RowCopy, OnlyLongRowsOfLargeRingsBypassTheCaches) {
   EXPECT_EQ(best_way(31232, uint64_t{5} << 30), Through::kMemory);
   EXPECT_EQ(best_way(31232, 1 << 20), Through::kCache);
   EXPECT_EQ(best_way(4, uint64_t{5} << 30), Through::kCache);

@@ -47,7 +47,7 @@ TEST(Schema, SparseRowsAlignTheirValues) {
   EXPECT_EQ(bytes(DType::kU16, 65537), 16 + 6u);
 }
 
-TEST(Schema, TextAndBack) {
+TEST(Schema, TextRoundTrips) {
   const Schema schema = example();
   EXPECT_EQ(Schema::from_text(schema.text()), schema);
   EXPECT_EQ(Schema::from_text(schema.text()).text(), schema.text());
@@ -71,7 +71,7 @@ TEST(Schema, EveryDTypeHasItsName) {
             "[replay] expected an encoding of raw, bits or sparse, found 'zip'");
 }
 
-TEST(Schema, RefusesWhatCannotBe) {
+TEST(Schema, RejectsInvalidColumns) {
   EXPECT_EQ(message_of([] { Schema({}); }), "[replay] expected 1 to 64 columns, found 0");
   EXPECT_EQ(message({.name = ""}),
             "[replay] expected a column's name of 1 to 255 bytes of UTF-8 without a zero byte, found '' of 0 bytes");
@@ -110,7 +110,7 @@ TEST(Schema, NamesTheColumnThatDiffers) {
   EXPECT_EQ(ours.index_of("b"), 1u);
 }
 
-// Whatever comes is refused with an Error, or is a schema that survives another round.
+// Any text is rejected with an Error, or is a schema that round-trips.
 TEST(Schema, AnyTextIsASchemaOrAnError) {
   test::Mutator mutator({example().text(), Schema({{.name = "a", .shape = {2}}}).text()},
                         {"\"shape\":", "[", "]", "{}", "18446744073709551616", "-1", "1e9", "null", "\"sparse\"", "0",

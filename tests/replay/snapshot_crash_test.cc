@@ -32,7 +32,7 @@ uint64_t check(const std::filesystem::path& path) {
   return numbers[0];
 }
 
-TEST(SnapshotCrash, KilledWhileSavingAWholeOneIsThere) {
+TEST(SnapshotCrash, KilledSaveLeavesACompleteSnapshot) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "s";
   ReplayBuffer even = filled(0), odd = filled(100'000);
@@ -60,7 +60,7 @@ TEST(SnapshotCrash, KilledWhileSavingAWholeOneIsThere) {
 }
 
 // Each removes what killed ones have left, and must not take for that what another is about to rename.
-TEST(SnapshotCrash, ProcessesThatSaveToOneNameDoNotDisturbOneAnother) {
+TEST(SnapshotCrash, ConcurrentSavesToOneNameDoNotInterfere) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "s";
   const ReplayBuffer buffer = filled(0);
@@ -87,7 +87,7 @@ int check_failed_save(const std::filesystem::path& folder, const ReplayBuffer& b
   return check(folder / "s") == 0 ? 0 : 3;
 }
 
-TEST(SnapshotFullDisk, FileSizeLimitCostsNothing) {
+TEST(SnapshotFullDisk, FileSizeLimitLeavesTheOldSnapshot) {
   const ReplayBuffer buffer = filled(0), other = filled(100'000);
   for (const size_t limit : {10, 1000, 5000, 50'000}) {
     const test::TemporaryFolder folder;
@@ -100,7 +100,7 @@ TEST(SnapshotFullDisk, FileSizeLimitCostsNothing) {
   }
 }
 
-TEST(SnapshotFullDisk, NoSpaceLeftCostsNothing) {
+TEST(SnapshotFullDisk, FullDiskLeavesTheOldSnapshot) {
   const ReplayBuffer buffer = filled(0), other = filled(100'000);
   const test::TemporaryFolder folder;
   const size_t bytes = save_snapshot(buffer, folder.path() / "s").bytes;

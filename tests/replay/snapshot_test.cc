@@ -31,7 +31,7 @@ ReplayBuffer small_buffer(uint64_t capacity, bool prioritised = false, double al
   return ReplayBuffer::create(test::small_schema(), test::options_for(capacity, prioritised, alpha));
 }
 
-TEST(Snapshot, GivesBackEveryBitOfEveryKindOfColumn) {
+TEST(Snapshot, EveryKindOfColumnRoundTripsBitForBit) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "s";
   const Schema schema = test::schema_of_all();
@@ -54,7 +54,7 @@ TEST(Snapshot, GivesBackEveryBitOfEveryKindOfColumn) {
   }
 }
 
-TEST(Snapshot, SaysWhatItHolds) {
+TEST(Snapshot, InfoDescribesTheContents) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(50, true, 0.7);
   test::add_rows(buffer, 0, 70);
@@ -69,7 +69,7 @@ TEST(Snapshot, SaysWhatItHolds) {
   EXPECT_EQ(info.bytes, saved.bytes);
 }
 
-TEST(Snapshot, TheNewestGoIntoASmallerBufferAndAllBehindWhatIsThere) {
+TEST(Snapshot, LoadAppendsAndASmallerBufferGetsTheNewestRows) {
   const test::TemporaryFolder folder;
   const auto path = folder.path() / "s";
   const uint64_t block = block_rows(test::small_schema());
@@ -112,7 +112,7 @@ class SnapshotPriorities : public testing::Test {
   std::filesystem::path path_ = folder_.path() / "s";
 };
 
-TEST_F(SnapshotPriorities, AreKeptToTheUnit) {
+TEST_F(SnapshotPriorities, AreSavedExactly) {
   auto back = small_buffer(250, true, 0.6);
   load_snapshot(back, path_);
   EXPECT_EQ(weights_in(back), weights_in(buffer_));
@@ -123,7 +123,7 @@ TEST_F(SnapshotPriorities, AreKeptToTheUnit) {
   EXPECT_EQ(weights_in(smaller), std::vector<uint64_t>(all.end() - 30, all.end()));
 }
 
-TEST_F(SnapshotPriorities, AreComputedAgainForAnotherAlpha) {
+TEST_F(SnapshotPriorities, AreRecomputedForAnotherAlpha) {
   auto back = small_buffer(200, true, 1.0);
   load_snapshot(back, path_);
   const auto found = weights_in(back);
@@ -133,7 +133,7 @@ TEST_F(SnapshotPriorities, AreComputedAgainForAnotherAlpha) {
   }
 }
 
-TEST_F(SnapshotPriorities, AreLeftOutOrTheHighestWhereOneSideHasNone) {
+TEST_F(SnapshotPriorities, AreDroppedOrTheMaximumIfOneSideHasNone) {
   auto plain = small_buffer(200);
   load_snapshot(plain, path_);
   EXPECT_EQ(numbers_in(plain), counting(100, 300));
@@ -188,7 +188,7 @@ void expect_refused(const std::filesystem::path& path, std::string_view damaged,
   ASSERT_EQ(buffer.ring().window().end, 0u) << what;
 }
 
-TEST(Snapshot, EveryFlippedByteIsNoticed) {
+TEST(Snapshot, EveryFlippedByteIsDetected) {
   const test::TemporaryFolder folder;
   const std::string good = small_file(folder.path() / "s", 3, true);
   auto buffer = small_buffer(10, true);
@@ -202,7 +202,7 @@ TEST(Snapshot, EveryFlippedByteIsNoticed) {
   }
 }
 
-TEST(Snapshot, EveryCutIsNoticed) {
+TEST(Snapshot, EveryTruncationIsDetected) {
   const test::TemporaryFolder folder;
   const std::string good = small_file(folder.path() / "s", 3, false);
   auto buffer = small_buffer(10);
@@ -213,7 +213,7 @@ TEST(Snapshot, EveryCutIsNoticed) {
   expect_refused(folder.path() / "d", good + '\0', buffer, "one byte more");
 }
 
-TEST(Snapshot, AnyDamageIsNoticed) {
+TEST(Snapshot, AnyDamageIsDetected) {
   const test::TemporaryFolder folder;
   const std::vector<std::string> good = {small_file(folder.path() / "s", 3, true),
                                          small_file(folder.path() / "s", 9, false),
@@ -258,7 +258,7 @@ void seal(std::string& file) {
 
 // No checksum stands between these bytes and what reads them. Some load, others are refused; the address sanitizer sees
 // what should not be touched.
-TEST(Snapshot, AFileThatIsMadeToDeceiveIsSafe) {
+TEST(Snapshot, ForgedFileIsSafe) {
   const test::TemporaryFolder folder;
   std::string sealed = small_file(folder.path() / "s", 9, true);
   const std::string good = sealed;
@@ -285,7 +285,7 @@ TEST(Snapshot, AFileThatIsMadeToDeceiveIsSafe) {
   EXPECT_GT(refused, 5000u);
 }
 
-TEST(Snapshot, WhatIsNoSnapshotIsSaidToBeNone) {
+TEST(Snapshot, OtherFileIsAnError) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(10);
   const auto load = [&](const char* name) {
@@ -301,7 +301,7 @@ TEST(Snapshot, WhatIsNoSnapshotIsSaidToBeNone) {
 }
 
 // Writers overwrite the ring many times while it is saved: what is in the file is whole, in order, and each row once.
-TEST(Snapshot, AddsGoOnMeanwhile) {
+TEST(Snapshot, AddsContinueDuringASave) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(3000);
   test::add_rows(buffer, 0, 3000);
@@ -333,7 +333,7 @@ TEST(Snapshot, AddsGoOnMeanwhile) {
 }
 
 // One writer, so ids and numbers rise together.
-TEST(Snapshot, OrderIsThatOfTheIds) {
+TEST(Snapshot, RowsAreInOrderOfTheirIds) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(2000);
   test::add_rows(buffer, 0, 2000);
@@ -352,8 +352,8 @@ TEST(Snapshot, OrderIsThatOfTheIds) {
   writer.join();
 }
 
-// Whatever options a buffer can be made with, its snapshots load. Alphas above 10^6 were saved and then refused.
-TEST_F(SnapshotPriorities, OfAnyAlphaCanBeLoadedAgain) {
+// Snapshots load for all options that a buffer can have. Alphas above 10^6 were saved and then refused.
+TEST_F(SnapshotPriorities, LoadWithAnyAlpha) {
   for (const double alpha : {0.0, 1e-300, 1e6, 1.0000001e6, 1e12, std::numeric_limits<double>::max()}) {
     auto saved = small_buffer(4, true, alpha), back = small_buffer(4, true, alpha);
     for (const float priority : {0.0f, 0.5f, 1.0f}) test::add_row(saved, 1, &priority);
@@ -365,7 +365,7 @@ TEST_F(SnapshotPriorities, OfAnyAlphaCanBeLoadedAgain) {
 }
 
 // A child of fork() has the object and not the thread. It once waited for that thread for ever.
-TEST(Snapshot, InTheBackgroundAForkedChildDoesNotWaitForIt) {
+TEST(Snapshot, ForkedChildDoesNotWaitForABackgroundSave) {
   const test::TemporaryFolder folder;
   auto buffer = small_buffer(100'000);
   test::add_rows(buffer, 0, 20'000);
@@ -386,7 +386,7 @@ TEST(Snapshot, InTheBackgroundAForkedChildDoesNotWaitForIt) {
 }
 
 // Names that only look like our temporaries are not ours.
-TEST(Snapshot, WhatOthersHaveBesideItStays) {
+TEST(Snapshot, OtherFilesNextToItAreUntouched) {
   const test::TemporaryFolder folder;
   std::set<std::string> names = {"games"};
   for (const char* name : {".tmp-games-backup", ".tmp-games-1-2", ".tmp-games-2024-01-31", ".tmp-quern-games-1-2"}) {
@@ -402,7 +402,7 @@ TEST(Snapshot, WhatOthersHaveBesideItStays) {
   EXPECT_TRUE(std::filesystem::exists(folder.path() / ".tmp-games-backup" / "thesis"));
 }
 
-TEST(Snapshot, InTheBackgroundTheErrorComesWithTheFuture) {
+TEST(Snapshot, ErrorOfABackgroundSaveIsInTheFuture) {
   auto buffer = small_buffer(10);
   const BackgroundSave saving = save_snapshot_in_background(buffer, "/nowhere/at/all/s");
   EXPECT_NE(test::message_of([&] { saving.get(); }).find("/nowhere/at/all/s"), std::string::npos);

@@ -63,7 +63,7 @@ struct Tree {
   SumTree tree;
 };
 
-TEST(SumTree, FindsWhatAListOfWeightsFinds) {
+TEST(SumTree, FindMatchesALinearSearch) {
   for (const uint64_t slots : {1, 2, 7, 8, 9, 15, 63, 64, 65, 511, 512, 513, 4097}) {
     SCOPED_TRACE(slots);
     Tree all(slots);
@@ -110,7 +110,7 @@ void stay_on_core(uint64_t core) {
 }
 
 // Two changes at the same moment, and then a look: later changes would mend a sum that was left wrong.
-TEST(SumTree, TwoChangesAtOnceLeaveEverySumRight) {
+TEST(SumTree, ConcurrentUpdatesLeaveEverySumRight) {
   constexpr uint64_t kRounds = 30000;
   Tree all(65);
   std::atomic<uint64_t> arrived{0};
@@ -159,7 +159,7 @@ TEST(SumTree, WritersAndAFinderLeaveEverySumRight) {
   EXPECT_EQ(all.wrong_nodes(), 0u);
 }
 
-TEST(SumTree, FindMendsADamagedNode) {
+TEST(SumTree, FindRepairsADamagedNode) {
   constexpr uint64_t kSlots = 4097;
   Tree all(kSlots);
   for (uint64_t s = 0; s < kSlots; ++s) all.tree.set(s, 3);
@@ -175,7 +175,7 @@ TEST(SumTree, FindMendsADamagedNode) {
 
 // Shared memory may hold anything, also behind the last node of a level. One such word once led find() to a slot that
 // does not exist, and from there outside of the memory.
-TEST(SumTree, AnyWordsLeadToASlotThatExists) {
+TEST(SumTree, AnyContentsLeadToAnExistingSlot) {
   std::mt19937_64 random(9);
   for (const uint64_t slots : {2u, 9u, 65u, 600u, 4097u, 100'000u, 300'000u}) {
     const uint64_t words = SumTree::words(slots);
@@ -200,7 +200,7 @@ TEST(SumTree, AnyWordsLeadToASlotThatExists) {
   }
 }
 
-TEST(SumTree, WhatLiesBehindTheLastNodeCountsForNothing) {
+TEST(SumTree, PaddingNodesAreIgnored) {
   Tree all(4097);
   for (uint64_t s = 0; s < 4097; ++s) all.tree.set(s, 3);
   const uint64_t levels[] = {4097, 513, 65, 9, 2};
@@ -218,7 +218,7 @@ TEST(SumTree, WhatLiesBehindTheLastNodeCountsForNothing) {
   EXPECT_EQ(all.tree.total(), 3u * 4097);
 }
 
-TEST(SumTree, AKilledProcessLeavesAtMostAPathThatFindMends) {
+TEST(SumTree, PathLeftByAKilledProcessIsRepaired) {
   constexpr uint64_t kSlots = 4097;
   Tree all(kSlots);
   for (uint64_t s = 0; s < kSlots; ++s) all.tree.set(s, 100);
@@ -243,7 +243,7 @@ TEST(SumTree, AKilledProcessLeavesAtMostAPathThatFindMends) {
   EXPECT_GT(left_stale, 0) << "none of them was killed on its way up: the test shows nothing";
 }
 
-TEST(WeightOf, IsThePowerInUnits) {
+TEST(WeightOf, IsThePowerInFixedPoint) {
   EXPECT_EQ(weight_of(0, 0.6, 10), 0u);
   EXPECT_EQ(weight_of(1, 0.6, 10), 1u << 24);
   EXPECT_EQ(weight_of(4, 0.5, 10), 2u << 24);
@@ -254,7 +254,7 @@ TEST(WeightOf, IsThePowerInUnits) {
   EXPECT_EQ(weight_of(std::numeric_limits<double>::denorm_min(), 1, 10), 1u);
 }
 
-TEST(WeightOf, RefusesWhatIsNoPriority) {
+TEST(WeightOf, RejectsInvalidPriorities) {
   EXPECT_EQ(test::message_of([] { weight_of(-1, 0.6, 10); }),
             "[replay] priority: expected a finite number, 0 or more, found -1");
   EXPECT_EQ(test::message_of([] { weight_of(std::numeric_limits<double>::quiet_NaN(), 0.6, 10); }),
@@ -263,7 +263,7 @@ TEST(WeightOf, RefusesWhatIsNoPriority) {
             "[replay] priority: expected a finite number, 0 or more, found inf");
 }
 
-TEST(WeightOf, RefusesWhatWouldOverflowAndSaysTheLargest) {
+TEST(WeightOf, RejectsOverflowAndNamesTheMaximum) {
   constexpr uint64_t kSlots = 100000;
   EXPECT_EQ(
       test::message_of([] { weight_of(1e9, 1, kSlots); }),

@@ -1,5 +1,5 @@
-// Somebody cuts a buffer or a snapshot short, or changes a snapshot, while we use it: an Error, and not the death of
-// the process by SIGBUS or rows that nobody saved.
+// A buffer or snapshot that is truncated, or a snapshot that is changed, while in use causes an Error, not SIGBUS or
+// wrong rows.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST_P(Truncation, EveryCallIsAnError) {
     for (const auto& call : calls) {
       cut(bytes);
       EXPECT_EQ(message_of(call), expected()) << bytes << " bytes, call " << &call - calls;
-      EXPECT_EQ(message_of(calls[0]), expected());  // and stays one
+      EXPECT_EQ(message_of(calls[0]), expected());  // and remains one
       buffer_.reset();
       unlink(storage_.path().c_str());
       test::add_rows(buffer_.emplace(create()), 0, kRows);
@@ -96,7 +96,7 @@ TEST_P(Truncation, EveryCallIsAnError) {
   EXPECT_EQ(snapshot_info(saved).rows, kRows);  // those that failed have left the old one
 }
 
-TEST_P(Truncation, NobodyWaitsForARateLimitThatNobodyCounts) {
+TEST_P(Truncation, EndsWaitsForTheRateLimit) {
   ASSERT_TRUE(buffer_->limiter().admit_samples(1, 0));
   ASSERT_FALSE(buffer_->limiter().admit_samples(1, 0));
   std::thread waiting([&] { EXPECT_TRUE(buffer_->limiter().admit_samples(1, -1)); });
@@ -106,12 +106,12 @@ TEST_P(Truncation, NobodyWaitsForARateLimitThatNobodyCounts) {
   EXPECT_EQ(message_of([&] { sample(*buffer_, Rule::kUniform); }), expected());
 }
 
-TEST_P(Truncation, WhoAttachesLaterIsToldTheSizes) {
+TEST_P(Truncation, AttachReportsTheSizes) {
   cut(20'000);
   EXPECT_NE(message_of([&] { ReplayBuffer::attach(storage_); }).find("damaged: bytes: expected"), std::string::npos);
 }
 
-TEST_P(Truncation, WhileThreadsAreAtWork) {
+TEST_P(Truncation, IsAnErrorInRunningThreads) {
   std::atomic<int> errors{0}, working{0};
   const auto until_error = [&](const auto& call) {
     std::string message = "no error";
@@ -149,7 +149,7 @@ ReplayBuffer some_buffer(const test::TemporaryFolder& folder) {
   return ReplayBuffer::create(test::small_schema(), test::options_for(10), Storage::in_file(folder / "buffer"));
 }
 
-TEST(BusError, OfOthersEndsTheProcessAsEver) {
+TEST(BusError, OutsideGuardedMappingsStillEndsTheProcess) {
   const test::TemporaryFolder folder;
   const ReplayBuffer buffer = some_buffer(folder);
   const auto die = [](const auto& how) {
@@ -170,7 +170,7 @@ TEST(BusError, OfOthersEndsTheProcessAsEver) {
 
 // Installed before our first buffer: sees what is not ours. (ctest runs each test in a process of its own. After others
 // in one process it replaces our handler, which is installed only once, and shows less.)
-TEST(BusError, GoesToTheHandlerFromBefore) {
+TEST(BusError, IsForwardedToTheEarlierHandler) {
   const int code = test::run_in_child([] {
     struct sigaction action = {};
     action.sa_handler = [](int) { _exit(42); };
@@ -185,8 +185,8 @@ TEST(BusError, GoesToTheHandlerFromBefore) {
   EXPECT_EQ(code, 42);
 }
 
-// Whoever ignores the signal ignores those that other processes send, as before our handler was there.
-TEST(BusError, ThatIsSentStaysIgnored) {
+// A program that ignores the signal still ignores those that other processes send.
+TEST(BusError, SentByKillStaysIgnored) {
   const int code = test::run_in_child([] {
     signal(SIGBUS, SIG_IGN);
     const test::TemporaryFolder folder;
@@ -199,7 +199,7 @@ TEST(BusError, ThatIsSentStaysIgnored) {
 }
 
 // As Python's faulthandler.disable() does, or a program that sets back all signals.
-TEST(BusError, IsHandledAgainAfterSomebodySetItToTheDefault) {
+TEST(BusError, HandlerIsReinstalledAfterAReset) {
   for (const auto action : {SIG_DFL, SIG_IGN}) {
     const int code = test::run_in_child([&] {
       const test::TemporaryFolder folder;
@@ -234,7 +234,7 @@ TEST(SnapshotTruncation, IsAnErrorWhileItIsRead) {
             std::string::npos);
 }
 
-// Changed after verify() has found it good: a byte that is not packed turns up in a row, if nobody looks again.
+// Changed after verify() has found it good: without a second check, a byte that is not packed would turn up in a row.
 TEST(SnapshotChange, IsAnErrorWhileItIsRead) {
   const test::TemporaryFolder folder;
   const std::filesystem::path path = folder.path() / "s";

@@ -57,8 +57,8 @@ size_t count(const std::string& text, const std::string& part) {
 
 bool has(const std::string& text, const std::string& part) { return count(text, part) > 0; }
 
-// What takes long is named at once; how far it is, ten times a second at most.
-TEST_F(ConsoleTest, ShowsHowFarThePreparationIsOnATerminalOnly) {
+// A long phase is named immediately; its progress is shown at most ten times a second.
+TEST_F(ConsoleTest, ShowsPreparationProgressOnATerminalOnly) {
   Console plain(options(false));
   plain.on_preparing("reading the text", 1, 4);
   EXPECT_EQ(printed(), "");
@@ -70,7 +70,7 @@ TEST_F(ConsoleTest, ShowsHowFarThePreparationIsOnATerminalOnly) {
   EXPECT_TRUE(printed().starts_with("\r\033[K1234 parameters; 5678 training tokens"));
 }
 
-TEST_F(ConsoleTest, AnEstimateIsCalledOne) {
+TEST_F(ConsoleTest, EstimatesAreLabelled) {
   Console console(options(false));
   train::RunStart start = run_of(100);
   start.estimated = true;
@@ -78,7 +78,7 @@ TEST_F(ConsoleTest, AnEstimateIsCalledOne) {
   EXPECT_TRUE(has(printed(), "; about 5678 training tokens, 90 held out"));
 }
 
-TEST_F(ConsoleTest, SaysWhatIsTrained) {
+TEST_F(ConsoleTest, DescribesTheRun) {
   Console console(options(false));
   console.on_start(run_of(100));
   EXPECT_EQ(printed(), "1234 parameters; 5678 training tokens, 90 held out, vocabulary 53\n");
@@ -108,7 +108,7 @@ TEST_F(ConsoleTest, PlainLinesAtTheFirstStepEveryIntervalAndTheLast) {
   EXPECT_EQ(steps, "1 10 20 25 ");
 }
 
-TEST_F(ConsoleTest, ALineHasLossSpeedShareOfThePeakAndTimeLeft) {
+TEST_F(ConsoleTest, LineHasLossSpeedUtilisationAndTimeLeft) {
   Console console(options(false));
   console.on_start(run_of(3601));
   printed();
@@ -121,7 +121,7 @@ TEST_F(ConsoleTest, ALineHasLossSpeedShareOfThePeakAndTimeLeft) {
 }
 
 // The machine was busy while the peak was measured, and is free now; or it is still busy.
-TEST_F(ConsoleTest, AShareThatCannotBeIsMeasuredAgainOrNotShown) {
+TEST_F(ConsoleTest, ImpossibleUtilisationIsRemeasuredOrHidden) {
   ConsoleOptions wrong = options(false);
   wrong.interval = 1;
   wrong.peak_gflops = 40;
@@ -158,7 +158,7 @@ TEST_F(ConsoleTest, LongTimesAreInHours) {
   EXPECT_FALSE(has(text, "MFU")) << text;  // the peak is not known
 }
 
-TEST_F(ConsoleTest, TheSpeedFollowsTheLastSteps) {
+TEST_F(ConsoleTest, SpeedIsThatOfTheLastSteps) {
   Console console(options(false));
   console.on_start(run_of(1000));
   for (uint64_t i = 1; i <= 100; ++i) console.on_step(step(i, 0.1));
@@ -169,7 +169,7 @@ TEST_F(ConsoleTest, TheSpeedFollowsTheLastSteps) {
   EXPECT_TRUE(has(text, "  99976 tokens/s")) << text;  // 0.9^100 of the past is left
 }
 
-TEST_F(ConsoleTest, OnATerminalOneLineIsWrittenOver) {
+TEST_F(ConsoleTest, TerminalLineIsUpdatedInPlace) {
   Console console(options(true));
   console.on_start(run_of(100));
   printed();
@@ -184,7 +184,7 @@ TEST_F(ConsoleTest, OnATerminalOneLineIsWrittenOver) {
 }
 
 // Ten times a second is as much as anyone reads; a terminal far away would slow the training down.
-TEST_F(ConsoleTest, OnATerminalFastStepsAreNotAllShownButTheLastIs) {
+TEST_F(ConsoleTest, TerminalSkipsFastStepsExceptTheLast) {
   Console console(options(true));
   console.on_start(run_of(1000));
   printed();
@@ -195,7 +195,7 @@ TEST_F(ConsoleTest, OnATerminalFastStepsAreNotAllShownButTheLastIs) {
   EXPECT_TRUE(has(text, "step 1000/1000"));
 }
 
-TEST_F(ConsoleTest, AWarningEndsTheLineBeforeIt) {
+TEST_F(ConsoleTest, WarningEndsTheCurrentLine) {
   Console console(options(true));
   console.on_start(run_of(100));
   console.on_step(step(1, 1));
@@ -206,7 +206,7 @@ TEST_F(ConsoleTest, AWarningEndsTheLineBeforeIt) {
   EXPECT_EQ(printed(), "");
 }
 
-TEST_F(ConsoleTest, ASkippedUpdateIsAWarning) {
+TEST_F(ConsoleTest, SkippedUpdateIsAWarning) {
   Console console(options(false));
   console.on_start(run_of(100));
   printed();

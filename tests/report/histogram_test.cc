@@ -13,7 +13,7 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-TEST(Histogram, EveryValueIsInTheBucketThatItsLimitsSay) {
+TEST(Histogram, EveryValueIsWithinItsBucket) {
   std::mt19937 random(1);
   std::normal_distribution<float> normal(0.01f, 0.02f);
   std::vector<float> values(10'001);
@@ -47,13 +47,13 @@ TEST(Histogram, OneValueIsOneBucket) {
   }
 }
 
-TEST(Histogram, EmptyNeighboursAreOne) {
+TEST(Histogram, AdjacentEmptyBucketsAreMerged) {
   const Histogram h = make_histogram(std::vector<float>{-100, -100, 0, 2});
   EXPECT_EQ(h.counts, (std::vector<double>{2, 0, 1, 0, 1}));
   EXPECT_EQ(h.limits, (std::vector<double>{-96, -0x1p-24, 0x1p-24, 2, 2.25}));
 }
 
-TEST(Histogram, WhatIsNotFiniteIsCountedApart) {
+TEST(Histogram, NonFiniteValuesAreCountedSeparately) {
   const Histogram h = make_histogram(std::vector<float>{1, kNan, kInf, -kInf, -kNan, 1});
   EXPECT_EQ(h.count, 2);
   EXPECT_EQ(h.not_finite, 4u);

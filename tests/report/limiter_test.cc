@@ -16,13 +16,13 @@ std::string_view limit(const train::StepReport& report, double peak = 100) {
   return limiter.name();
 }
 
-TEST(Limiter, ComputeFromHalfOfThePeakOn) {
+TEST(Limiter, ComputeFromHalfOfThePeak) {
   EXPECT_EQ(limit(second(50'000)), "compute");
   EXPECT_EQ(limit(second(49'000)), "memory");
   EXPECT_EQ(limit(second(46'000, {.tickets = 0.18})), "compute");  // in the 91 % of the time that was work
 }
 
-TEST(Limiter, WaitingFromATenthOfTheWorkersTimeOn) {
+TEST(Limiter, WaitingFromATenthOfTheWorkersTime) {
   EXPECT_EQ(limit(second(80'000, {.tickets = 0.1, .team = 0.05, .queue = 0.06})), "waiting");
   EXPECT_EQ(limit(second(80'000, {.tickets = 0.1, .team = 0.05, .queue = 0.04})), "compute");
 }
@@ -44,7 +44,7 @@ TEST(Limiter, DataWhereWorkersIdleBecauseBatchesAreMissing) {
   EXPECT_EQ(limit(second(80'000, {}, 0.9)), "compute");  // the workers had enough to do meanwhile
 }
 
-TEST(Limiter, WithoutAPeakOnlyWaitsAreKnown) {
+TEST(Limiter, OnlyWaitsAreKnownWithoutAPeak) {
   EXPECT_EQ(limit(second(80'000), 0), "");
   EXPECT_EQ(limit(second(80'000, {.team = 1}), 0), "waiting");
   EXPECT_EQ(Limiter(1e6, 100).name(), "");

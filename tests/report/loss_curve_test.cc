@@ -28,7 +28,7 @@ std::string plot_of(const std::string& text) {  // what is right of the axis
   return plot;
 }
 
-TEST(LossCurve, FewPointsStandWhereTheyBelong) {
+TEST(LossCurve, FewPointsAreAtTheirPositions) {
   EXPECT_EQ(draw_losses({{1, 4}, {2, 3}, {3, 2}, {4, 1}}, {{4, 1.5}}, {.width = 40, .height = 7}),
             "       4 |*\n"
             "     3.5 |\n"
@@ -42,14 +42,14 @@ TEST(LossCurve, FewPointsStandWhereTheyBelong) {
             "          * training (. min to max)   o validation\n");
 }
 
-TEST(LossCurve, OnePointAndNone) {
+TEST(LossCurve, HandlesOnePointAndNone) {
   EXPECT_EQ(count(plot_of(draw_losses({{7, 2}}, {}, {})), '*'), 1u);
   EXPECT_EQ(count(plot_of(draw_losses({}, {LossPoint{7, 0.0}}, {})), 'o'), 1u);
   EXPECT_EQ(draw_losses({}, {}, {}), "no loss was logged\n");
   EXPECT_EQ(draw_losses({{1, NAN}}, {{2, INFINITY}}, {}), "no finite loss was logged\n");
 }
 
-TEST(LossCurve, ManyPointsOfAColumnAreTheirMeanAndSpread) {
+TEST(LossCurve, ColumnShowsMeanAndSpreadOfItsPoints) {
   std::vector<LossPoint> points;
   for (uint64_t step = 1; step <= 100'000; ++step) points.push_back({step, 2 + (step % 2 == 0 ? 0.5 : -0.5)});
   const std::string text = draw_losses(points, {}, {.width = 60, .height = 9});
@@ -73,14 +73,14 @@ TEST(LossCurve, AHugeSpikeDoesNotFlattenTheRest) {
   EXPECT_GT(count(plot_of(text), '*'), 60u);
 }
 
-TEST(LossCurve, WhatIsNotFiniteIsMarkedOnTheAxis) {
+TEST(LossCurve, NonFiniteLossesAreMarkedOnTheAxis) {
   const std::string text = draw_losses({{1, 3}, {2, NAN}, {3, 2}}, {{3, -INFINITY}}, {.width = 40, .height = 4});
   EXPECT_EQ(lines_of(text)[4], "         +---------------x-------------x");
   EXPECT_NE(text.find("x not finite (2)"), std::string::npos) << text;
 }
 
 // Nothing is drawn outside, and no line is longer than asked for, whatever is drawn.
-TEST(LossCurve, KeepsToItsWidth) {
+TEST(LossCurve, StaysWithinItsWidth) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 2000; ++i) {
     std::vector<LossPoint> training, validation;
@@ -103,7 +103,7 @@ TEST(LossCurve, KeepsToItsWidth) {
   }
 }
 
-TEST(LossCurve, EscapeCodesOnlyWhenAskedFor) {
+TEST(LossCurve, EscapeCodesOnlyOnRequest) {
   const std::vector<LossPoint> points = {{1, 3}, {2, NAN}, {3, 2}};
   EXPECT_EQ(draw_losses(points, points, {}).find('\033'), std::string::npos);
   std::string colored = draw_losses(points, points, {.color = true});

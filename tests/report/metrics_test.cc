@@ -55,7 +55,7 @@ class MetricsTest : public ::testing::Test {
   std::filesystem::path file_ = folder_ / "metrics.jsonl";
 };
 
-TEST_F(MetricsTest, TheHealthOfTensorsReadsBackAsItWas) {
+TEST_F(MetricsTest, HealthRoundTrips) {
   Metrics metrics(file_, 1);
   metrics.on_start({.first_step = 1, .steps = kSteps, .floor = {}});
   const train::TensorHealth tensors[] = {
@@ -72,7 +72,7 @@ TEST_F(MetricsTest, TheHealthOfTensorsReadsBackAsItWas) {
   EXPECT_EQ(lines()[0], expected);
 }
 
-TEST_F(MetricsTest, ALinePerLoggedStepAndPerValidation) {
+TEST_F(MetricsTest, WritesALinePerLoggedStepAndValidation) {
   run(1, 8, 3);
   const std::vector<Json> found = lines();
   ASSERT_EQ(found.size(), 4u);
@@ -97,7 +97,7 @@ TEST_F(MetricsTest, TheLastStepIsLoggedOnce) {
   EXPECT_EQ(lines().size(), 3u);
 }
 
-TEST_F(MetricsTest, TimeGoesOnWhereTheRunWasStopped) {
+TEST_F(MetricsTest, ElapsedTimeContinuesAfterAResume) {
   run(1, 5, 3, true);
   run(6, 7, 3, true);
   EXPECT_EQ(lines().back()["step"], 7);
@@ -122,7 +122,7 @@ TEST_F(MetricsTest, MemoryIsThatOfTheStep) {
                                                   "planned":7,"resident":8,"peak":9})"));
 }
 
-TEST_F(MetricsTest, WarningsStandAtTheirStep) {
+TEST_F(MetricsTest, WarningsHaveTheirStep) {
   Metrics metrics(file_, 10);
   metrics.on_warning("before the file \xff");  // an old checkpoint was taken
   metrics.on_start({.first_step = 6, .steps = 20, .floor = {}});
@@ -133,7 +133,7 @@ TEST_F(MetricsTest, WarningsStandAtTheirStep) {
   EXPECT_EQ(lines()[1], Json::parse(R"({"step":6,"warning":"after a step"})"));
 }
 
-TEST_F(MetricsTest, ASkippedUpdateIsLoggedAtAnyStep) {
+TEST_F(MetricsTest, SkippedUpdateIsAlwaysLogged) {
   Metrics metrics(file_, 10);
   metrics.on_start({.first_step = 1, .steps = 20, .floor = {}});
   metrics.on_step(step(7, false));
@@ -144,7 +144,7 @@ TEST_F(MetricsTest, ASkippedUpdateIsLoggedAtAnyStep) {
 }
 
 // Its warnings follow it, before the step is over: a run that is resumed before that step meets them again.
-TEST_F(MetricsTest, WarningsAboutHealthStandAtItsStep) {
+TEST_F(MetricsTest, HealthWarningsHaveTheirStep) {
   for (int kill = 0; kill < 3; ++kill) {
     Metrics metrics(file_, 1);
     metrics.on_start({.first_step = 6, .steps = 20, .floor = {}});
@@ -157,11 +157,11 @@ TEST_F(MetricsTest, WarningsAboutHealthStandAtItsStep) {
 
 // A run that went back to step 40 and was killed before its next checkpoint starts from step 40 again, as if the
 // incident had not been, and meets it again: each kill left one more line about it.
-TEST_F(MetricsTest, AnIncidentThatComesAgainIsThereOnce) {
+TEST_F(MetricsTest, RepeatedIncidentIsLoggedOnce) {
   const train::IncidentReport earlier{.step = 23, .number = 1, .action = train::Policy::kSkip, .goes_on_after = 23};
   const train::IncidentReport incident{
       .step = 42, .number = 2, .action = train::Policy::kRollback, .goes_on_after = 40};
-  const auto told = [this] {
+  const auto logged_incidents = [this] {
     std::vector<uint64_t> numbers;
     for (const Json& line : lines()) {
       if (line.contains("incident")) numbers.push_back(line["incident"]["number"].get<uint64_t>());
@@ -176,19 +176,19 @@ TEST_F(MetricsTest, AnIncidentThatComesAgainIsThereOnce) {
   for (int kill = 0; kill < 3; ++kill) {
     Metrics metrics(file_, 1);
     metrics.on_start({.first_step = 41, .steps = kSteps, .incidents = 1, .floor = {}});
-    EXPECT_EQ(told(), (std::vector<uint64_t>{1})) << "after " << kill << " kills";
+    EXPECT_EQ(logged_incidents(), (std::vector<uint64_t>{1})) << "after " << kill << " kills";
     metrics.on_step(step(41));
     metrics.on_incident(incident);
-    EXPECT_EQ(told(), (std::vector<uint64_t>{1, 2}));
+    EXPECT_EQ(logged_incidents(), (std::vector<uint64_t>{1, 2}));
   }
   // A checkpoint from after it knows it, though it may be of an earlier step.
   Metrics metrics(file_, 1);
   metrics.on_start({.first_step = 42, .steps = kSteps, .incidents = 2, .floor = {}});
-  EXPECT_EQ(told(), (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(logged_incidents(), (std::vector<uint64_t>{1, 2}));
 }
 
-// A run that stopped at an incident and goes on does that step again.
-TEST_F(MetricsTest, AnIncidentThatStoppedTheRunMakesWayForTheNextAttempt) {
+// A run that stopped at an incident and is resumed repeats that step.
+TEST_F(MetricsTest, IncidentIsReplacedByTheNextAttempt) {
   for (const train::Policy policy : {train::Policy::kStop, train::Policy::kStop, train::Policy::kSkip}) {
     Metrics metrics(file_, 1);
     metrics.on_start({.first_step = 42, .steps = kSteps, .floor = {}});
@@ -199,14 +199,14 @@ TEST_F(MetricsTest, AnIncidentThatStoppedTheRunMakesWayForTheNextAttempt) {
   EXPECT_EQ(lines()[0]["incident"]["action"], "skip");
 }
 
-TEST_F(MetricsTest, EveryLineIsThereAtOnce) {
+TEST_F(MetricsTest, EveryLineIsWrittenImmediately) {
   Metrics metrics(file_, 1);
   metrics.on_start({.first_step = 1, .steps = 20, .floor = {}});
   metrics.on_step(step(1));
   EXPECT_EQ(lines().size(), 1u);  // a process that is killed now has lost nothing
 }
 
-TEST_F(MetricsTest, AResumedRunDropsTheStepsThatItDoesAgain) {
+TEST_F(MetricsTest, ResumedRunDropsRepeatedSteps) {
   run(1, 20);
   const std::string whole = text();
   run(9, 20);
@@ -218,7 +218,7 @@ TEST_F(MetricsTest, AResumedRunDropsTheStepsThatItDoesAgain) {
 }
 
 // At every byte at which a kill can have cut the file.
-TEST_F(MetricsTest, ALastLineThatWasCutShortIsDropped) {
+TEST_F(MetricsTest, TruncatedLastLineIsDropped) {
   run(1, 6);
   const std::string whole = text();
   run(1, 4);
@@ -230,7 +230,7 @@ TEST_F(MetricsTest, ALastLineThatWasCutShortIsDropped) {
   }
 }
 
-// What a resumed run keeps are whole lines of earlier steps, whatever happened to the file.
+// A resumed run retains complete lines of earlier steps only, whatever happened to the file.
 TEST_F(MetricsTest, SurvivesTenThousandDamagedFiles) {
   run(1, 6);
   test::Mutator mutator({text()},
@@ -257,7 +257,7 @@ TEST_F(MetricsTest, SurvivesTenThousandDamagedFiles) {
 }
 
 // Resuming in a folder with a config.toml, no checkpoint, and the metrics.jsonl of another program emptied that file.
-TEST_F(MetricsTest, AFileOfAnotherProgramIsRefusedByARunThatStarts) {
+TEST_F(MetricsTest, NewRunRefusesAFileOfAnotherProgram) {
   for (const char* foreign : {"years of work\n", "{\"epoch\":1}\n", "{\"step\":1,\"loss\":2.5}\n", "[1]\n", "\n\n",
                               "{\"step\":1,\"validation_loss\":2}\nmore\n{\"st"}) {
     write_file(file_, foreign);
@@ -269,7 +269,7 @@ TEST_F(MetricsTest, AFileOfAnotherProgramIsRefusedByARunThatStarts) {
   }
 }
 
-TEST_F(MetricsTest, EveryKindOfItsOwnLinesIsKnown) {
+TEST_F(MetricsTest, RecognisesEveryKindOfLineItWrites) {
   {
     Metrics metrics(file_, 1);
     metrics.on_start({.first_step = 1, .steps = kSteps, .floor = {}});
@@ -285,7 +285,7 @@ TEST_F(MetricsTest, EveryKindOfItsOwnLinesIsKnown) {
   EXPECT_EQ(text(), "");
 }
 
-TEST_F(MetricsTest, AFileThatCannotGrowIsAnError) {
+TEST_F(MetricsTest, FullDiskIsAnError) {
   const int code = test::run_in_child([&] {
     test::limit_file_size(1000);
     try {
@@ -302,7 +302,7 @@ TEST_F(MetricsTest, AFileThatCannotGrowIsAnError) {
   EXPECT_EQ(code, 0);
 }
 
-TEST_F(MetricsTest, AMissingFolderIsAnError) {
+TEST_F(MetricsTest, MissingFolderIsAnError) {
   Metrics metrics(folder_ / "none/metrics.jsonl", 1);
   EXPECT_THROW(metrics.on_start({.first_step = 1, .steps = 1, .floor = {}}), Error);
 }

@@ -13,7 +13,7 @@ namespace {
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 // However the stream is buffered, a write that fails is remembered, is no exception, and is not tried again at the end.
-TEST(Output, AFailureIsRememberedAndNothingElse) {
+TEST(Output, FailureIsRecordedWithoutOtherEffects) {
   for (const int mode : {_IOFBF, _IOLBF, _IONBF}) {
     const File file(std::fopen("/dev/full", "w"), std::fclose);
     ASSERT_NE(file, nullptr);
@@ -29,7 +29,7 @@ TEST(Output, AFailureIsRememberedAndNothingElse) {
   }
 }
 
-TEST(Output, LaterLinesAreWrittenWhenThatIsPossibleAgain) {
+TEST(Output, WritesAgainOnceThatIsPossible) {
   std::signal(SIGPIPE, SIG_IGN);
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);

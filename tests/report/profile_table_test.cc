@@ -40,7 +40,7 @@ TEST(ProfileTable, HasSharesTimesRatesAndLimits) {
       "table save                            12.5 ms  12.5 ms  12.5 ms  12.5 ms        1\n");
 }
 
-TEST(ProfileTable, LeavesOutLimitsThatAreNotKnown) {
+TEST(ProfileTable, OmitsUnknownLimits) {
   Profile profile({});
   add(profile, 0, kProduct, 12.5e-6, 1e6);
   const std::string text = profile_table({.profile = &profile, .workers = 1, .steps = 1, .seconds = 12.5e-6});

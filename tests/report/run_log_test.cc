@@ -30,7 +30,7 @@ class RunLogTest : public ::testing::Test {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-TEST_F(RunLogTest, ReadsWhatMetricsWrites) {
+TEST_F(RunLogTest, ReadsTheOutputOfMetrics) {
   Metrics metrics(file_, 2);
   metrics.on_start({.first_step = 1, .steps = 5, .floor = {}});
   for (uint64_t i = 1; i <= 5; ++i) {
@@ -72,7 +72,7 @@ TEST_F(RunLogTest, ReadsWhatMetricsWrites) {
   EXPECT_TRUE(has(text, "step 5: careful")) << text;
 }
 
-TEST_F(RunLogTest, IncidentsAreListedApartFromOtherSkippedUpdates) {
+TEST_F(RunLogTest, IncidentsAndOtherSkippedUpdatesAreSeparate) {
   Metrics metrics(file_, 1);
   metrics.on_start({.first_step = 1, .steps = 9, .floor = {}});
   metrics.on_incident({.step = 3,
@@ -99,14 +99,14 @@ TEST_F(RunLogTest, IncidentsAreListedApartFromOtherSkippedUpdates) {
   EXPECT_TRUE(has(text, "warnings     1 update was skipped: the gradient")) << text;
 }
 
-TEST_F(RunLogTest, AnIncidentThatIsNoneIsADamagedLine) {
+TEST_F(RunLogTest, InvalidIncidentIsADamagedLine) {
   const RunLog log = read(
       "{\"step\":1,\"incident\":7}\n{\"step\":1,\"incident\":{}}\n{\"step\":1,\"incident\":{\"step\":2,\"text\":3}}\n");
   EXPECT_TRUE(log.incidents.empty());
   EXPECT_EQ(log.damaged.size(), 3u);
 }
 
-TEST_F(RunLogTest, ALaterLineOfAStepWins) {
+TEST_F(RunLogTest, LaterLineOfAStepWins) {
   const RunLog log = read(
       "{\"step\":1,\"loss\":3}\n{\"step\":2,\"loss\":null,\"skipped\":true}\n{\"step\":2,\"validation_loss\":9}\n"
       "{\"step\":3,\"loss\":1}\n{\"step\":2,\"loss\":2}\n");
@@ -116,7 +116,7 @@ TEST_F(RunLogTest, ALaterLineOfAStepWins) {
   EXPECT_EQ(log.steps[1].validation_loss, 9.0);
 }
 
-TEST_F(RunLogTest, DamagedLinesAreNamedAndLeftOut) {
+TEST_F(RunLogTest, DamagedLinesAreNamedAndSkipped) {
   const RunLog log = read(
       "{\"step\":1,\"loss\":3}\n{\"step\":2,\"lo\n\n{\"step\":-2,\"loss\":3}\n{\"loss\":3}\n[1]\n"
       "{\"step\":6,\"loss\":\"\x1b[31m\"}\n{\"step\":7,\"memory\":3}\n{\"step\":8,\"warning\":3}\n"
@@ -135,21 +135,21 @@ TEST_F(RunLogTest, DamagedLinesAreNamedAndLeftOut) {
   EXPECT_TRUE(has(text, "and 1 more")) << text;
 }
 
-TEST_F(RunLogTest, NothingIsAnEmptyLog) {
+TEST_F(RunLogTest, MissingFileIsAnEmptyLog) {
   EXPECT_TRUE(read_run_log(file_).steps.empty());
   EXPECT_TRUE(read("").steps.empty());
   EXPECT_TRUE(has(table({}), "nothing logged yet"));
   EXPECT_THROW(read_run_log(folder_ / ""), Error);
 }
 
-TEST_F(RunLogTest, WarningsCannotReachTheTerminal) {
+TEST_F(RunLogTest, EscapeCodesInWarningsAreNotPrinted) {
   const RunLog log = read("{\"step\":1,\"warning\":\"a\\u001b[31m\\nb\"}\n");
   ASSERT_EQ(log.warnings.size(), 1u);
   EXPECT_EQ(log.warnings[0].text, "a\\x1b[31m b");
 }
 
 // A C1 control is an escape code in one character, and some characters turn the direction of what follows.
-TEST_F(RunLogTest, NeitherCanControlsBeyondAscii) {
+TEST_F(RunLogTest, NonAsciiControlCharactersAreNotPrinted) {
   const RunLog log = read(
       "{\"step\":1,\"warning\":\"a\\u009b31m\\u202eb\"}\n"
       "{\"step\":1,\"incident\":{\"step\":2,\"text\":\"\\u009b2J\",\"action\":\"\\u001b[2J\",\"folder\":\"\\u2066\"}}"
@@ -164,7 +164,7 @@ TEST_F(RunLogTest, NeitherCanControlsBeyondAscii) {
 }
 
 // To show what was found instead of a number overflowed the stack.
-TEST_F(RunLogTest, ALineThatIsNestedTooDeepIsDamaged) {
+TEST_F(RunLogTest, DeeplyNestedLineIsDamaged) {
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   const RunLog log =
       read("{\"step\":1,\"loss\":" + deep + "}\n{\"step\":2,\"loss\":3}\n{\"step\":3,\"incident\":" + deep + "}\n");

@@ -31,7 +31,7 @@ class TraceTest : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-TEST_F(TraceTest, HasALanePerThreadAndEveryCall) {
+TEST_F(TraceTest, HasATrackPerThreadAndEveryCall) {
   Profile profile({.threads = 3, .events = 100});
   step(profile, 0, 1, 2);
   step(profile, 1, 1, 1);
@@ -63,7 +63,7 @@ TEST_F(TraceTest, HasALanePerThreadAndEveryCall) {
 }
 
 // One thread remembers more steps than the other; a step that is only half there would mislead.
-TEST_F(TraceTest, KeepsTheLastStepsThatAreWhole) {
+TEST_F(TraceTest, ContainsTheLastCompleteSteps) {
   Profile profile({.threads = 2, .events = 10});
   for (uint32_t number = 1; number <= 9; ++number) {
     step(profile, 0, number, 4);  // 10 calls: steps 8 and 9, and half of step 7
@@ -76,18 +76,18 @@ TEST_F(TraceTest, KeepsTheLastStepsThatAreWhole) {
   EXPECT_EQ(read().at("traceEvents").at(1).at("ts"), 0.0);
 }
 
-TEST_F(TraceTest, HasTheEndOfAStepThatIsTooLong) {
+TEST_F(TraceTest, ContainsTheEndOfATooLongStep) {
   Profile profile({.threads = 1, .events = 3});
   EXPECT_EQ(write_trace(profile, 1, path()).calls, 0u);
   step(profile, 0, 1, 7);  // more than there is room for
   const TraceInfo info = write_trace(profile, 1, path());
-  EXPECT_FALSE(info.whole);
+  EXPECT_FALSE(info.complete);
   EXPECT_EQ(info.calls, 3u);
   EXPECT_EQ(info.first_step, 1u);
   EXPECT_EQ(read().at("traceEvents").size(), 5u);
 }
 
-TEST_F(TraceTest, APathThatCannotBeWrittenIsAnErrorAndLeavesNothing) {
+TEST_F(TraceTest, UnwritablePathIsAnErrorAndLeavesNothing) {
   const auto complains = [](const std::filesystem::path& path) {
     return test::message_of([&] { check_trace_path(path); });
   };

@@ -7,7 +7,7 @@
 namespace quern::report {
 namespace {
 
-TEST(Utilisation, IsTheShareOfThePeak) {
+TEST(Utilisation, IsAFractionOfThePeak) {
   Utilisation utilisation(100, [] { return 1000.0; });
   EXPECT_EQ(utilisation.share(50), 0.5);
   EXPECT_EQ(utilisation.share(96), 0.96);
@@ -25,7 +25,7 @@ TEST(Utilisation, MeasuresAgainWhereStepsBeatThePeak) {
   EXPECT_EQ(looks, 3);
 }
 
-TEST(Utilisation, AShareThatCannotBeIsNone) {
+TEST(Utilisation, ImpossibleValueIsNone) {
   int looks = 0;
   Utilisation utilisation(60, [&] {
     ++looks;
@@ -38,7 +38,7 @@ TEST(Utilisation, AShareThatCannotBeIsNone) {
 }
 
 // A peak that was 10 % too low made every share 10 % too high, and none of them was more than can be.
-TEST(Utilisation, ThePeakIsTheBestOfSeveralLooks) {
+TEST(Utilisation, PeakIsTheBestOfSeveralMeasurements) {
   std::vector<double> looks = {95, 100, 80, 99};
   size_t done = 0;
   Utilisation utilisation(90, [&] { return looks.at(done++); });
@@ -55,7 +55,7 @@ TEST(Utilisation, ThePeakIsTheBestOfSeveralLooks) {
   EXPECT_EQ(utilisation.share(63), 0.63);
 }
 
-TEST(Utilisation, WithoutAPeakThereIsNone) {
+TEST(Utilisation, IsNoneWithoutAPeak) {
   Utilisation utilisation(0, [] { return 100.0; });
   EXPECT_EQ(utilisation.share(1), std::nullopt);
   EXPECT_EQ(utilisation.peak_gflops(), 0);

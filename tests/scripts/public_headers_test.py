@@ -23,7 +23,7 @@ def compile_text(text, *flags):
 
 
 class PublicHeaders(unittest.TestCase):
-    def test_each_thing_a_person_does_has_one(self):
+    def test_each_task_has_one_header(self):
         names = {path.stem for path in (ROOT / "include" / "quern").glob("*.h")}
         self.assertLessEqual({"error", "generate", "model", "profile", "replay", "tokenizer", "train"}, names)
 

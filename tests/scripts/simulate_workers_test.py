@@ -34,7 +34,7 @@ class OneThread(unittest.TestCase):
             self.assertAlmostEqual(result.utilisation, 1 - idle, places=9)
             self.assertEqual((result.ticket_wait, result.team_wait, result.bandwidth), (0, 0, 0))
 
-    def test_takes_the_sum_of_its_operations(self):
+    def test_time_is_the_sum_of_its_operations(self):
         model = with_micro_batches("tiny", 3)
         engine = Engine(model, RATES, 1, EXACT)
         passes = 2 * engine.programs[1, False].seconds() + engine.programs[1, True].seconds()
@@ -89,7 +89,7 @@ class AsTheEngine(unittest.TestCase):
             self.assertEqual((parts[0][0], parts[-1][1]), (0, n))
             self.assertTrue(all(a[1] == b[0] for a, b in zip(parts, parts[1:])))
 
-    def test_segments_are_those_of_the_layout(self):
+    def test_segments_match_the_layout(self):
         tensors = ParameterLayout(PRESETS["gpt2"], 64 << 10).tensors
         self.assertEqual(len(tensors["wte"].segments), 1048)         # of 48 rows
         self.assertEqual(len(tensors["0.expand"].segments), 16)      # 768 rows of 3,072
@@ -98,7 +98,7 @@ class AsTheEngine(unittest.TestCase):
         self.assertEqual(segments_at_once(tensors["0.contract"], 768, 64, 4), 4)
         self.assertEqual(ParameterLayout(PRESETS["tiny"], 64 << 10).tensors["0.expand"].segments, (96, 32))
 
-    def test_parameters_are_as_many_as_in_the_model(self):
+    def test_number_of_parameters_matches_the_model(self):
         published = dataclasses.replace(PRESETS["gpt2"], context=1024, vocabulary=50257)
         self.assertEqual(ParameterLayout(published, 64 << 10).size, 124_439_808)
 
@@ -115,7 +115,7 @@ class Script(unittest.TestCase):
         case = json.loads(first)["cases"][0]
         self.assertEqual([result["threads"] for result in case["results"]], [1, 3])
 
-    def test_compares_with_what_was_measured(self):
+    def test_compares_with_measurements(self):
         measured = {"preset": "tiny", "threads": 2, "tokens_per_s": 50000.0, "utilisation": 0.97, "ticket_wait": 0.02,
                     "team_wait": 0.0, "queue_wait": 0.01, "results": [{"reference": "one thread", "ratio": 1.91}]}
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-// What an Error says.
+// The message of an Error.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What tests share: targets, reproducible data, misaligned buffers, comparisons.
+// Shared by tests: targets, reproducible data, misaligned buffers, comparisons.
 #pragma once
 
 #include <gtest/gtest.h>
