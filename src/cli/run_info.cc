@@ -26,7 +26,7 @@ uint64_t count_values(const safetensors::File& file) {
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
 
-std::string validation_text(const checkpoint::State& state) {
+std::string validation_text(const RunState& state) {
   if (!state.best_validation_loss) return "none yet";
   const std::string last = state.validation_loss ? report::loss_text(*state.validation_loss) : "none at this step";
   return fmt::format("{}, best {} at step {}", last, report::loss_text(*state.best_validation_loss), state.best_step);
