@@ -82,9 +82,9 @@ train::RunConfig run_config(const TrainOptions& options, const std::function<voi
   const auto started = options.resume ? std::optional(train::read_config(options.out)) : std::nullopt;
   train::RunConfig config = started && !options.preset ? *started : train::preset(options.preset.value_or("tiny"));
   apply(config);
-  train::settle(config);
+  train::resolve_paths(config);
   // Equal settings may be given again, so that the same call with `resume` continues the run.
-  if (started) train::check_goes_on(*started, config);
+  if (started) train::check_resumable(*started, config);
   return config;
 }
 

@@ -75,11 +75,11 @@ train::RunConfig config_of(const ConfigOptions& options) {
     train::apply_setting(config, flag.setting, flag.where);
   }
   if (!options.data.empty()) config.data.paths = options.data;
-  train::settle(config);
+  train::resolve_paths(config);
   return config;
 }
 
-train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string& run) {
+train::RunConfig config_to_resume(const ConfigOptions& options, const std::string& run) {
   const auto may_change = [](const std::string& setting) {
     return train::may_change(std::string_view(setting).substr(0, setting.find('=')));
   };

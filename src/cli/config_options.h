@@ -30,6 +30,6 @@ void add_config_options(Parser command, ConfigOptions& options);
 train::RunConfig config_of(const ConfigOptions& options);
 
 // For resuming: the run's own config with the given settings applied. Error if one of them must not change.
-train::RunConfig config_to_go_on(const ConfigOptions& options, const std::string& run);
+train::RunConfig config_to_resume(const ConfigOptions& options, const std::string& run);
 
 }  // namespace quern::cli

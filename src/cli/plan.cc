@@ -64,7 +64,7 @@ Json to_json(const train::Plan& plan, const Guess& guess) {
   const train::MemoryPlan& m = plan.memory;
   return {{"threads", plan.threads},
           {"workers", m.workers},
-          {"micro_batch_sequences", plan.cut.at_once},
+          {"micro_batch_sequences", plan.cut.micro_batch_size},
           {"micro_batches", plan.cut.micro_batches},
           {"layers_at_once", plan.interval},
           {"logit_rows", plan.logit_rows},

@@ -73,7 +73,7 @@ Json to_json(const std::vector<report::LoggedIncident>& incidents) {
     array.push_back({{"step", incident.step},
                      {"text", incident.text},
                      {"action", incident.action},
-                     {"goes_on_after", incident.goes_on_after},
+                     {"resumed_after", incident.resumed_after},
                      {"folder", incident.folder}});
   }
   return array;

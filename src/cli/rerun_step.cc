@@ -33,8 +33,8 @@ void print_finding(const train::RerunStep& step, uint64_t sequences) {
     return;
   }
   fmt::print("first bad tensor  {} ({}), in sequence {} of {}, micro-batch {} of {}\n", pass->tensor,
-             train::kind_of(*pass), pass->sequence + 1, sequences, pass->sequence / step.at_once + 1,
-             (sequences + step.at_once - 1) / step.at_once);
+             train::kind_of(*pass), pass->sequence + 1, sequences, pass->sequence / step.micro_batch_size + 1,
+             (sequences + step.micro_batch_size - 1) / step.micro_batch_size);
 }
 
 int run_rerun_step(const Options& options) {
@@ -45,7 +45,7 @@ int run_rerun_step(const Options& options) {
   const train::RerunStep step = train::rerun_step(recorded, options.threads);
   const uint64_t sequences = step.losses.size();
   const train::Incident &was = recorded.incident, &now = step.found;
-  fmt::print("recorded          {}\n", train::describe(was, sequences, step.at_once));
+  fmt::print("recorded          {}\n", train::describe(was, sequences, step.micro_batch_size));
   fmt::print("loss              {}\ngradient norm     {}\ngradient hash     {}\n", train::number_text(now.loss),
              train::number_text(now.gradient_norm), now.gradient_hash);
   print_finding(step, sequences);

@@ -101,7 +101,7 @@ int run_train(const Options& options) {
   if (options.run.empty() && (options.resume || !profiled)) {
     throw Error("train: expected --run DIR, the directory for the result; run `quern train --help`");
   }
-  if (options.resume) config = config_to_go_on(options.config, options.run);
+  if (options.resume) config = config_to_resume(options.config, options.run);
   const std::atomic<bool>& stop = stop_on_signals();
   const RunFolder folder(options.run);
   const size_t threads = train::thread_count(config);

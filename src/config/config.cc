@@ -99,7 +99,7 @@ void validate(const RunConfig& config) {
   }
 }
 
-void settle(RunConfig& config) {
+void resolve_paths(RunConfig& config) {
   validate(config);
   for (std::string& path : config.data.paths) path = std::filesystem::absolute(path).lexically_normal().string();
 }
@@ -109,7 +109,7 @@ bool may_change(std::string_view path) {
   return path.starts_with("diagnostics.") || std::find(kSpeedOnly.begin(), kSpeedOnly.end(), path) != kSpeedOnly.end();
 }
 
-void check_goes_on(const RunConfig& started, const RunConfig& config) {
+void check_resumable(const RunConfig& started, const RunConfig& config) {
   for (const Field& field : fields()) {
     const std::string before = value_text(field, started), now = value_text(field, config);
     if (before == now || may_change(field.path())) continue;

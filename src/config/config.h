@@ -138,13 +138,13 @@ void apply_value(RunConfig& config, std::string_view path, const SettingValue& v
 void validate(const RunConfig& config);
 
 // validate(), and makes the data paths absolute, so that the run can be resumed from any directory.
-void settle(RunConfig& config);
+void resolve_paths(RunConfig& config);
 
 // Whether a resumed run may use a different value of this setting ("train.threads").
 bool may_change(std::string_view path);
 
 // Error, naming the first, if settings that must not change differ from those the run was started with.
-void check_goes_on(const RunConfig& started, const RunConfig& config);
+void check_resumable(const RunConfig& started, const RunConfig& config);
 
 // All fields, with comments on their meaning and allowed values. Parsing the text gives the same config.
 std::string to_toml(const RunConfig& config);

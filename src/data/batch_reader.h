@@ -19,7 +19,7 @@ struct StreamPosition {
 struct Batch {
   uint32_t step = 0;
   uint32_t first = 0;      // index of its first sequence within the step
-  uint32_t sequences = 0;  // at most PrefetchOptions::at_once
+  uint32_t sequences = 0;  // at most PrefetchOptions::micro_batch_size
   std::vector<int32_t> inputs, targets;
   StreamPosition after;  // start of the next sequence
 };

@@ -8,8 +8,8 @@ Prefetcher::Prefetcher(const BatchSource& source, const PrefetchOptions& options
     : source_(source), options_(options), free_(kAhead), ready_(kAhead) {
   for (size_t i = 0; i < kAhead; ++i) {
     batches_.push_back(std::make_unique<Batch>());
-    batches_.back()->inputs.resize(size_t{options.at_once} * options.context);
-    batches_.back()->targets.resize(size_t{options.at_once} * options.context);
+    batches_.back()->inputs.resize(size_t{options.micro_batch_size} * options.context);
+    batches_.back()->targets.resize(size_t{options.micro_batch_size} * options.context);
     free_.push(batches_.back().get());
   }
   producer_ = std::thread([this] { produce(); });
@@ -39,13 +39,13 @@ void Prefetcher::produce() {
 
 // Returns false if the prefetcher was stopped.
 bool Prefetcher::produce_step(BatchReader& reader, uint32_t step) {
-  for (uint32_t first = 0; first < options_.sequences_per_step; first += options_.at_once) {
+  for (uint32_t first = 0; first < options_.sequences_per_step; first += options_.micro_batch_size) {
     const std::optional<Batch*> batch = free_.pop();
     if (!batch || free_.closed()) return false;
     Batch& b = **batch;
     b.step = step;
     b.first = first;
-    b.sequences = std::min(options_.at_once, options_.sequences_per_step - first);
+    b.sequences = std::min(options_.micro_batch_size, options_.sequences_per_step - first);
     reader.read(b);
     if (!ready_.push(&b)) return false;
   }

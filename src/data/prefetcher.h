@@ -17,7 +17,7 @@ namespace quern::data {
 struct PrefetchOptions {
   uint32_t context = 0;
   uint32_t sequences_per_step = 0;
-  uint32_t at_once = 0;  // sequences per batch; the last one of a step may have fewer
+  uint32_t micro_batch_size = 0;  // sequences per batch; the last one of a step may have fewer
   uint32_t first_step = 0;
   StreamPosition position = {};  // of that step, for sources that need it
 };

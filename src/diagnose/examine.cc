@@ -25,12 +25,12 @@ float largest_of(const kernels::SavedTensor& values, size_t count) {
 
 }  // namespace
 
-std::string_view kind_of(const BadPlace& where) { return where.nan ? "NaN" : "infinity"; }
+std::string_view kind_of(const BadValue& where) { return where.nan ? "NaN" : "infinity"; }
 
-std::optional<BadPlace> first_bad_tensor(const nn::ParameterTable& layout, std::span<const float> values) {
+std::optional<BadValue> first_bad_tensor(const nn::ParameterTable& layout, std::span<const float> values) {
   for (const nn::Parameter& tensor : layout.all()) {
     const float largest = kernels::tensor_stats(values.data() + tensor.offset, tensor.size).largest;
-    if (!std::isfinite(largest)) return BadPlace{.tensor = tensor.name, .nan = std::isnan(largest)};
+    if (!std::isfinite(largest)) return BadValue{.tensor = tensor.name, .nan = std::isnan(largest)};
   }
   return std::nullopt;
 }
@@ -39,7 +39,7 @@ void FirstBad::saw(std::string_view name, const kernels::SavedTensor& values, si
   if (where_) return;
   const float largest = largest_of(values, count);
   if (std::isfinite(largest)) return;
-  where_ = BadPlace{.tensor = std::string(name), .nan = std::isnan(largest), .sequence = sequence};
+  where_ = BadValue{.tensor = std::string(name), .nan = std::isnan(largest), .sequence = sequence};
 }
 
 }  // namespace quern::train

@@ -28,7 +28,7 @@ constexpr const char* kRunFile = "run.toml";
 constexpr uint64_t kVersion = 1;
 constexpr std::array<std::string_view, 4> kTroubles = {"none", "loss", "gradient", "spike"};
 
-OrderedJson place_json(const std::optional<BadPlace>& where) {
+OrderedJson bad_value_json(const std::optional<BadValue>& where) {
   if (!where) return nullptr;
   return {{"tensor", where->tensor}, {"kind", kind_of(*where)}, {"sequence", where->sequence}};
 }
@@ -42,8 +42,8 @@ std::string to_json(const Incident& incident) {
                             {"gradient_norm", number_text(incident.gradient_norm)},
                             {"gradient_hash", incident.gradient_hash},
                             {"left_out", incident.before.skipped_steps},
-                            {"weight", place_json(incident.findings.weight)},
-                            {"first_bad", place_json(incident.findings.pass)},
+                            {"weight", bad_value_json(incident.findings.weight)},
+                            {"first_bad", bad_value_json(incident.findings.pass)},
                             {"worst_sequence", incident.worst_sequence},
                             {"worst_loss", number_text(incident.worst_loss)},
                             {"target", incident.target}};
@@ -58,10 +58,10 @@ double number(const JsonFields& fields, const char* key) {
   return value;
 }
 
-std::optional<BadPlace> place(const JsonFields& fields, const char* key) {
+std::optional<BadValue> bad_value(const JsonFields& fields, const char* key) {
   if (fields.at(key).is_null()) return std::nullopt;
   const JsonFields where = fields.object(key);
-  return BadPlace{.tensor = printable(where.text("tensor")),
+  return BadValue{.tensor = printable(where.text("tensor")),
                   .nan = where.text("kind") == "NaN",
                   .sequence = where.whole("sequence", UINT64_MAX)};
 }
@@ -90,7 +90,7 @@ Incident parse_incident(const std::string& text, const fs::path& path, const Run
                     .spike_z = number(fields, "spike_z"),
                     .gradient_hash = printable(fields.text("gradient_hash")),
                     .before = state,
-                    .findings = {.weight = place(fields, "weight"), .pass = place(fields, "first_bad")},
+                    .findings = {.weight = bad_value(fields, "weight"), .pass = bad_value(fields, "first_bad")},
                     .worst_sequence = fields.whole("worst_sequence", UINT64_MAX),
                     .worst_loss = number(fields, "worst_loss"),
                     .target = printable(fields.text("target"))};
@@ -149,9 +149,10 @@ size_t highest(std::span<const double> losses) {
   return at;
 }
 
-std::string describe(const BadPlace& where, uint64_t sequences, uint64_t at_once) {
+std::string describe(const BadValue& where, uint64_t sequences, uint64_t micro_batch_size) {
   return fmt::format("first {}: {}, sequence {} of {}, micro-batch {} of {}", kind_of(where), where.tensor,
-                     where.sequence + 1, sequences, where.sequence / at_once + 1, (sequences + at_once - 1) / at_once);
+                     where.sequence + 1, sequences, where.sequence / micro_batch_size + 1,
+                     (sequences + micro_batch_size - 1) / micro_batch_size);
 }
 
 }  // namespace
@@ -192,7 +193,7 @@ Incident examine_incident(const StepContext& context, const StepReport& step, co
   return incident;
 }
 
-std::string describe(const Incident& incident, uint64_t sequences, uint64_t at_once) {
+std::string describe(const Incident& incident, uint64_t sequences, uint64_t micro_batch_size) {
   std::string text = fmt::format("step {}: ", incident.step);
   if (incident.trouble == Trouble::kLoss) {
     text += fmt::format("the loss is {}", std::isnan(incident.loss) ? "NaN" : "infinite");
@@ -205,7 +206,7 @@ std::string describe(const Incident& incident, uint64_t sequences, uint64_t at_o
   }
   const auto& [weight, pass] = incident.findings;
   if (weight) text += fmt::format("; {} contains {} before the step", weight->tensor, kind_of(*weight));
-  if (pass) text += fmt::format("; {}", describe(*pass, sequences, at_once));
+  if (pass) text += fmt::format("; {}", describe(*pass, sequences, micro_batch_size));
   return text;
 }
 

@@ -11,9 +11,9 @@ StepTokens read_step(const StepContext& step, const RunState& at) {
   data::Batch batch;
   batch.step = at.next_data_step();
   StepTokens tokens;
-  for (size_t first = 0; first < sequences; first += step.plan.cut.at_once) {
+  for (size_t first = 0; first < sequences; first += step.plan.cut.micro_batch_size) {
     batch.first = static_cast<uint32_t>(first);
-    batch.sequences = static_cast<uint32_t>(std::min(step.plan.cut.at_once, sequences - first));
+    batch.sequences = static_cast<uint32_t>(std::min(step.plan.cut.micro_batch_size, sequences - first));
     batch.inputs.resize(batch.sequences * T);
     batch.targets.resize(batch.sequences * T);
     reader->read(batch);

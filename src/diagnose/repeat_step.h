@@ -20,8 +20,8 @@ StepTokens read_step(const StepContext& step, const RunState& at);
 
 // The first values of a step that are not finite.
 struct Findings {
-  std::optional<BadPlace> weight;  // before the step
-  std::optional<BadPlace> pass;    // forward, then backward, sequence by sequence
+  std::optional<BadValue> weight;  // before the step
+  std::optional<BadValue> pass;    // forward, then backward, sequence by sequence
 };
 
 // Repeats the passes of the step that starts in the state `at` with the current weights, sequence by sequence, until a

@@ -24,17 +24,17 @@ uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tok
 
 }  // namespace
 
-LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
-                     const data::Tokenizer* tokenizer, BufferPool& pool)
+LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t micro_batch_size,
+                     size_t teams, const data::Tokenizer* tokenizer, BufferPool& pool)
     : model_(model),
       windows_(windows),
       tokenizer_(tokenizer),
       T_(model.activations().context),
-      at_once_(at_once),
-      count_((windows.windows() + at_once - 1) / at_once),
+      at_once_(micro_batch_size),
+      count_((windows.windows() + micro_batch_size - 1) / micro_batch_size),
       rented_losses_(pool.rent(2 * windows.windows())),
       rented_bytes_(pool.rent(2 * count_, Fill::kZero)),
-      rented_tokens_(pool.rent(2 * teams * at_once * T_)),
+      rented_tokens_(pool.rent(2 * teams * micro_batch_size * T_)),
       losses_(rented_losses_.as<double>()),
       bytes_(rented_bytes_.as<uint64_t>()),
       tokens_(rented_tokens_.as<int32_t>()) {}
@@ -72,11 +72,11 @@ Evaluation evaluate(const nn::Model& model, const data::ValidationBatches& windo
                     const data::Tokenizer* tokenizer) {
   const StepCut cut = cut_step(windows.windows(), model.activations().context, threads);
   BufferPool pool;
-  LossTasks tasks(model, windows, cut.at_once, cut.teams, tokenizer, pool);
+  LossTasks tasks(model, windows, cut.micro_batch_size, cut.teams, tokenizer, pool);
   std::deque<nn::Workspace> work;
   for (size_t team = 0; team < cut.teams; ++team) {
-    work.emplace_back(model.activations(),
-                      nn::WorkspaceOptions{.sequences = cut.at_once, .members = members_of(team, cut.teams, threads)});
+    work.emplace_back(model.activations(), nn::WorkspaceOptions{.sequences = cut.micro_batch_size,
+                                                                .members = members_of(team, cut.teams, threads)});
   }
   run_tasks(
       {.threads = threads, .teams = cut.teams}, TaskKind::kLoss, tasks.count(),

@@ -26,9 +26,9 @@ struct Evaluation {
 // any task in any order without affecting the result.
 class LossTasks {
  public:
-  // A task has `at_once` windows, which must fit the teams' workspaces. Memory comes from `pool`, since its size
-  // depends on the windows. The arguments must outlive this object; `tokenizer` may be null.
-  LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t at_once, size_t teams,
+  // A task has `micro_batch_size` windows, which must fit the teams' workspaces. Memory comes from `pool`, since its
+  // size depends on the windows. The arguments must outlive this object; `tokenizer` may be null.
+  LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t micro_batch_size, size_t teams,
             const data::Tokenizer* tokenizer, BufferPool& pool);
 
   size_t count() const { return count_; }

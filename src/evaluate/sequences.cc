@@ -41,14 +41,14 @@ void compute_in_parts(const nn::LanguageModel& model, size_t count, size_t T, si
   std::deque<nn::Workspace> work;
   for (size_t team = 0; team < cut.teams; ++team) {
     work.emplace_back(model.activations(),
-                      nn::WorkspaceOptions{.sequences = cut.at_once,
+                      nn::WorkspaceOptions{.sequences = cut.micro_batch_size,
                                            .context = T,  // allocates for the actual length, not for the model's
                                            .members = members_of(team, cut.teams, threads)});
   }
   run_tasks({.threads = threads, .teams = cut.teams}, TaskKind::kLoss, cut.micro_batches,
             [&](const Task& task, size_t team, const Member& member) {
-              const size_t first = task.index * cut.at_once;
-              compute(Part{first, std::min(cut.at_once, count - first), work[team], member});
+              const size_t first = task.index * cut.micro_batch_size;
+              compute(Part{first, std::min(cut.micro_batch_size, count - first), work[team], member});
             });
 }
 

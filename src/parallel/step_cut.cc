@@ -26,18 +26,18 @@ size_t parts_of(size_t n, size_t part) { return (n + part - 1) / part; }
 double expected_time(const StepCut& cut, size_t T, size_t threads) {
   const size_t members = threads / cut.teams;  // of the smallest team
   const double speed = std::pow(static_cast<double>(members), kTeamExponent);
-  const double tokens = static_cast<double>(cut.at_once * T) + kOverheadTokens;
+  const double tokens = static_cast<double>(cut.micro_batch_size * T) + kOverheadTokens;
   return static_cast<double>(parts_of(cut.micro_batches, cut.teams)) * tokens / speed;
 }
 
 StepCut cut_step(size_t sequences, size_t T, size_t threads) {
-  const auto cut_by = [&](size_t at_once) {
-    const size_t count = parts_of(sequences, at_once);
-    return StepCut{.at_once = at_once, .micro_batches = count, .teams = teams_for(threads, count)};
+  const auto cut_by = [&](size_t micro_batch_size) {
+    const size_t count = parts_of(sequences, micro_batch_size);
+    return StepCut{.micro_batch_size = micro_batch_size, .micro_batches = count, .teams = teams_for(threads, count)};
   };
   StepCut best = cut_by(std::min(nn::sequences_per_micro_batch(T), sequences));
-  for (size_t at_once = best.at_once; --at_once > 0;) {
-    const StepCut cut = cut_by(at_once);
+  for (size_t micro_batch_size = best.micro_batch_size; --micro_batch_size > 0;) {
+    const StepCut cut = cut_by(micro_batch_size);
     if (expected_time(cut, T, threads) < 0.99 * expected_time(best, T, threads))
       best = cut;  // for gains below 1 %, prefer larger micro-batches
   }

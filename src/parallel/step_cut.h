@@ -6,9 +6,9 @@
 namespace quern::train {
 
 struct StepCut {
-  size_t at_once = 1;        // sequences per micro-batch; the last one of a step may have fewer
-  size_t micro_batches = 1;  // per step
-  size_t teams = 1;          // at most one per micro-batch
+  size_t micro_batch_size = 1;  // sequences per micro-batch; the last one of a step may have fewer
+  size_t micro_batches = 1;     // per step
+  size_t teams = 1;             // at most one per micro-batch
 };
 
 // The cut that keeps `threads` threads busiest. For example, 12 sequences of 64 tokens could be three micro-batches of

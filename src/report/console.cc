@@ -92,7 +92,7 @@ void Console::on_incident(const train::IncidentReport& report) {
   const std::string done = report.action == train::Policy::kStop ? "stopped before its update"
                            : report.action == train::Policy::kSkip
                                ? "its update was skipped"
-                               : fmt::format("back to step {}", report.goes_on_after);
+                               : fmt::format("back to step {}", report.resumed_after);
   on_warning(fmt::format("{}; {}", report.text, done));
   if (report.folder.empty()) return;
   out_.print("saved; to diagnose it, run `quern rerun-step {}`\n", printable(report.folder.string()));

@@ -147,8 +147,8 @@ void Metrics::on_health(const train::HealthReport& report) {
 
 // Logged under the step after which the run continues, so that the line is retained if that step is the last one saved.
 void Metrics::on_incident(const train::IncidentReport& report) {
-  if (report.action == train::Policy::kRollback) open_before(report.goes_on_after + 1, report.number - 1);
-  const Json entry = {{"step", report.goes_on_after},
+  if (report.action == train::Policy::kRollback) open_before(report.resumed_after + 1, report.number - 1);
+  const Json entry = {{"step", report.resumed_after},
                       {"incident",
                        {{"step", report.step},
                         {"number", report.number},

@@ -51,9 +51,9 @@ std::string plan_table(const Plan& plan, const RunConfig& config) {
   const std::string each = m.workers == 1 ? "" : fmt::format(", for each of {} workers", m.workers);
   text += row("activations", m.worker.activations, fmt::format("{}{}", stored, each));
   text += row("working buffers", m.worker.working, m.workers == 1 ? "" : each.substr(2));
-  text += row(
-      "logits", m.worker.logits,
-      fmt::format("{} tokens at a time{}", std::min(plan.logit_rows, plan.cut.at_once * config.model.context), each));
+  text += row("logits", m.worker.logits,
+              fmt::format("{} tokens at a time{}",
+                          std::min(plan.logit_rows, plan.cut.micro_batch_size * config.model.context), each));
   return text + row("total", m.total(), "");
 }
 

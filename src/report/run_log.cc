@@ -68,10 +68,10 @@ class Reader {
   std::vector<LoggedIncident> incidents;
 
  private:
-  std::string read_incident(const Json& entry, uint64_t goes_on_after) {
+  std::string read_incident(const Json& entry, uint64_t resumed_after) {
     if (!entry.is_object()) return wrong("incident", "an object", entry);
     LoggedIncident incident;
-    incident.goes_on_after = goes_on_after;
+    incident.resumed_after = resumed_after;
     const auto step = entry.find("step");
     if (step == entry.end() || !step->is_number_unsigned()) return wrong("incident", "a step", entry);
     incident.step = step->get<uint64_t>();

@@ -28,7 +28,7 @@ struct LoggedIncident {
   uint64_t step = 0;           // the failed step
   std::string text;            // what happened
   std::string action;          // stop, skip or rollback
-  uint64_t goes_on_after = 0;  // the last completed step after the response
+  uint64_t resumed_after = 0;  // the last completed step after the response
   std::string folder;          // in incidents/; empty if it could not be saved
 };
 

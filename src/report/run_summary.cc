@@ -96,7 +96,7 @@ std::string rows(std::string_view name, const std::vector<std::string>& lines) {
 }
 
 std::string action_text(const LoggedIncident& incident) {
-  if (incident.action == "rollback") return fmt::format("back to step {}", incident.goes_on_after);
+  if (incident.action == "rollback") return fmt::format("back to step {}", incident.resumed_after);
   return incident.action == "skip" ? "skipped" : "stopped";
 }
 

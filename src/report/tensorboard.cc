@@ -132,7 +132,7 @@ void TensorBoard::on_health(const train::HealthReport& report) {
 void TensorBoard::on_incident(const train::IncidentReport& report) {
   if (report.action != train::Policy::kRollback) return;
   unlogged_.reset();
-  if (file_.is_open()) write_start(report.goes_on_after + 1);
+  if (file_.is_open()) write_start(report.resumed_after + 1);
 }
 
 void TensorBoard::on_validation(uint64_t step, double loss) {

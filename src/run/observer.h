@@ -26,7 +26,7 @@ struct IncidentReport {
   uint64_t number = 0;  // counted from 1 over the run, not including incidents that stopped it
   Trouble trouble = Trouble::kNone;
   Policy action = Policy::kStop;      // the response
-  uint64_t goes_on_after = 0;         // the last completed step after the response
+  uint64_t resumed_after = 0;         // the last completed step after the response
   std::filesystem::path folder = {};  // of the incident; empty if it could not be saved
   std::string text = {};              // human-readable description
 };

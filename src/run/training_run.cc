@@ -198,7 +198,7 @@ bool Run::handle_incident(const StepReport& step) {
     ++state_.incidents;
     if (action == Policy::kRollback) roll_back();
   }
-  report.goes_on_after = state_.step;
+  report.resumed_after = state_.step;
   observer_.on_incident(report);
   if (action != Policy::kStop) return action == Policy::kSkip;
   end();
@@ -212,7 +212,7 @@ bool Run::handle_incident(const StepReport& step) {
 void Run::record_incident(const StepReport& step, IncidentReport& report) {
   const StepTokens tokens = read_step(trainer_.context(), trainer_.context().before);
   const Incident incident = examine_incident(trainer_.context(), step, tokens);
-  report.text = describe(incident, config_.sequences_per_step(), plan_.cut.at_once);
+  report.text = describe(incident, config_.sequences_per_step(), plan_.cut.micro_batch_size);
   try {
     report.folder = save_incident(
         folder_ / kIncidentFolder, incident,

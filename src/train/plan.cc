@@ -46,7 +46,7 @@ double recompute_time(const nn::ActivationPlan& model, size_t interval) {
 }
 
 size_t batch_bytes(const RunConfig& config, const StepCut& cut) {
-  return data::Prefetcher::kAhead * cut.at_once * config.model.context * 2 * sizeof(int32_t);
+  return data::Prefetcher::kAhead * cut.micro_batch_size * config.model.context * 2 * sizeof(int32_t);
 }
 
 class Planner {
@@ -133,7 +133,7 @@ class Planner {
 }  // namespace
 
 nn::WorkspaceOptions Plan::workspace(size_t team) const {
-  return {.sequences = cut.at_once,
+  return {.sequences = cut.micro_batch_size,
           .backward = true,
           .members = members_of(team, cut.teams, threads),
           .interval = interval,

@@ -190,7 +190,7 @@ void Trainer::prepare_step() {
     prefetcher_ = std::make_unique<data::Prefetcher>(
         batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
                                         .sequences_per_step = static_cast<uint32_t>(config_.sequences_per_step()),
-                                        .at_once = static_cast<uint32_t>(plan_.cut.at_once),
+                                        .micro_batch_size = static_cast<uint32_t>(plan_.cut.micro_batch_size),
                                         .first_step = state_.next_data_step(),
                                         .position = state_.stream.value_or(data::StreamPosition{})});
   }
@@ -276,7 +276,7 @@ StepReport Trainer::report() const {
 double Trainer::evaluate(const data::ValidationBatches& windows) {
   workers_->rethrow();
   workers_->set_profile(nullptr);
-  evaluation_.emplace(model_, windows, plan_.cut.at_once, workers_->teams(), nullptr, pool_);
+  evaluation_.emplace(model_, windows, plan_.cut.micro_batch_size, workers_->teams(), nullptr, pool_);
   const uint32_t finished = finished_.value();
   const auto tasks = static_cast<uint32_t>(evaluation_->count());
   remaining_.store(tasks, std::memory_order_relaxed);  // made visible by the queue

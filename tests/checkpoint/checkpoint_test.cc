@@ -208,7 +208,7 @@ TEST(Checkpoint, DirectoryOfAnotherStepIsInvalid) {
 }
 
 // Every bit of every byte: either the file is refused, or it still says the same (spaces between fields).
-TEST(State, NoFlippedBitIsBelieved) {
+TEST(State, DetectsEveryFlippedBit) {
   const StateFile file{state_at(12), {{"model.safetensors", {12345, {1, 2, 3}}}}};
   const std::string good = to_json(file);
   EXPECT_EQ(parse_state(good, "state.json").state, file.state);
@@ -269,7 +269,7 @@ TEST(State, FieldsAreChecked) {
 }
 
 // Each of these was accepted: a variance of -1 made every spike test NaN, so that no spike was ever found.
-TEST(State, ValuesThatNoRunReachesAreNamed) {
+TEST(State, RefusesValuesOutOfRange) {
   const auto message_with = [](const char* pointer, const nlohmann::json& value) {
     auto json = nlohmann::json::parse(to_json(StateFile{state_at(12), {{"model.safetensors", {1, {}}}}}));
     json[nlohmann::json::json_pointer(pointer)] = value;
@@ -314,7 +314,7 @@ TEST(State, ValuesThatNoRunReachesAreNamed) {
 }
 
 // A file as versions before the table of fields wrote it: read completely, and written again byte for byte.
-TEST(State, TheFormatIsThatOfEarlierVersions) {
+TEST(State, FormatIsUnchanged) {
   const std::string text = R"({
   "best_step": 10,
   "best_validation_loss": 1.25,
@@ -377,7 +377,7 @@ TEST(State, TheFormatIsThatOfEarlierVersions) {
 }
 
 // They counted every step as an update, and continue from there.
-TEST(State, OlderFilesDoNotSayHowManyUpdatesThereWere) {
+TEST(State, OlderFilesCountEveryStepAsAnUpdate) {
   auto json = nlohmann::json::parse(to_json(StateFile{state_at(12), {}}));
   EXPECT_EQ(parse_state(resealed(json), "state.json").state.updates, 6u);
   json.erase("updates");

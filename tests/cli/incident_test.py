@@ -60,7 +60,7 @@ class IncidentTest(ProgramTest):
         self.assertEqual(set(health[0]["health"]["h.1.ln_2.bias"]), {"norm", "mean", "largest", "zeros", "update_ratio"})
         self.assertRegex(self.works("report", "--run", run), r"incidents    step 202: the loss is .*; back to step 200\n")
         (incident,) = json.loads(self.works("report", "--run", run, "--json"))["incidents"]
-        self.assertEqual((incident["step"], incident["action"], incident["goes_on_after"], incident["folder"]),
+        self.assertEqual((incident["step"], incident["action"], incident["resumed_after"], incident["folder"]),
                          (202, "rollback", 200, "step-00000202"))
 
     def test_a_kill_after_a_rollback_leaves_no_second_incident(self):

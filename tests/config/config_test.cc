@@ -68,7 +68,7 @@ RunConfig random_config(std::mt19937_64& random) {
   return config;
 }
 
-TEST(RunConfig, PrintedAndParsedIsTheSame) {
+TEST(RunConfig, RoundTrips) {
   std::mt19937_64 random(5);
   for (int i = 0; i < 1000; ++i) {
     const RunConfig config = random_config(random);
@@ -114,7 +114,7 @@ TEST(RunConfig, EveryFieldIsDocumentedAndItsDefaultAllowed) {
   }
 }
 
-TEST(RunConfig, AFileChangesWhatItNames) {
+TEST(RunConfig, FileSetsOnlyTheFieldsItContains) {
   const RunConfig config = parsed(
       "[model]\nwidth = 256\n[optimizer]\nrate = 1\nschedule = 'linear'\n"
       "[data]\npaths = ['a.txt', \"b\"]\n[checkpoint]\nkeep_best = false\n");
@@ -182,13 +182,13 @@ TEST(RunConfig, EverySeedRoundTrips) {
 }
 
 // toml++ has no double for such an integer; the field took whatever lay in memory.
-TEST(RunConfig, AnIntegerThatNoDoubleIsEqualToIsRefused) {
+TEST(RunConfig, RefusesAnIntegerThatIsNotADouble) {
   EXPECT_HAS("optimizer.clip: expected a number from 0 to 1000000000, found 9007199254740993",
              toml_message("[optimizer]\nclip = 9007199254740993"));
   EXPECT_HAS("found 9223372036854775807", set_message("model.dropout=9223372036854775807"));
 }
 
-TEST(RunConfig, AnErrorChangesNothing) {
+TEST(RunConfig, IsUnchangedAfterAnError) {
   RunConfig config;
   EXPECT_THROW(apply_toml(config, "[model]\nwidth = 256\nheads = 0", "run.toml"), Error);
   EXPECT_EQ(config, RunConfig{});
@@ -244,7 +244,7 @@ TEST(Setting, ErrorsNameExpectedAndFound) {
   EXPECT_HAS("--set", set_message("="));
 }
 
-TEST(Validate, FieldsThatDoNotFitEachOther) {
+TEST(Validate, RefusesInconsistentFields) {
   const auto message_with = [](std::vector<const char*> settings) {
     RunConfig config;
     for (const char* setting : settings) apply_setting(config, setting);
@@ -368,15 +368,15 @@ TEST(RunConfig, BadValuesOfOtherLanguagesAreNamed) {
             "[config] set: expected the name of a setting, found 'steps'; did you mean train.steps?");
 }
 
-TEST(RunConfig, ARunGoesOnWithOtherThreadsButNotWithOtherSteps) {
+TEST(RunConfig, ResumesWithOtherThreadsButNotOtherSteps) {
   RunConfig started, config;
   config.train.threads = 3;
   config.train.recompute.kind = Recompute::Kind::kEveryLayer;
   config.train.memory = 1 << 30;
   config.diagnostics.policy = Policy::kSkip;
-  EXPECT_NO_THROW(check_goes_on(started, config));
+  EXPECT_NO_THROW(check_resumable(started, config));
   config.train.steps = 7;
-  EXPECT_EQ(message_of([&] { check_goes_on(started, config); }),
+  EXPECT_EQ(message_of([&] { check_resumable(started, config); }),
             "[config] train.steps: expected 1000, as the run was started with, found 7");
 }
 

@@ -31,14 +31,17 @@ class Positions : public TokenStream {
   uint64_t bad_;
 };
 
-constexpr uint32_t kContext = 5, kSequences = 7, kAtOnce = 3;
+constexpr uint32_t kContext = 5, kSequences = 7, kMicroBatchSize = 3;
 
 struct Source {
   explicit Source(uint64_t bad = UINT64_MAX)
       : stream(bad),
         batches({&stream, 0, stream.size()}, {.seed = 3, .context = kContext, .sequences_per_step = kSequences}) {}
   PrefetchOptions options(uint32_t first_step = 0) const {
-    return {.context = kContext, .sequences_per_step = kSequences, .at_once = kAtOnce, .first_step = first_step};
+    return {.context = kContext,
+            .sequences_per_step = kSequences,
+            .micro_batch_size = kMicroBatchSize,
+            .first_step = first_step};
   }
   Positions stream;
   TrainingBatches batches;
@@ -49,7 +52,7 @@ TEST(Prefetcher, ReturnsEveryBatchInOrder) {
   const test::Watchdog watchdog("order");
   const Source source;
   Prefetcher prefetcher(source.batches, source.options(5));
-  std::vector<int32_t> inputs(kAtOnce * kContext), targets(kAtOnce * kContext);
+  std::vector<int32_t> inputs(kMicroBatchSize * kContext), targets(kMicroBatchSize * kContext);
   for (uint32_t step = 5; step < 300; ++step) {
     for (const uint32_t first : {0u, 3u, 6u}) {
       Batch* batch = prefetcher.next();
@@ -71,7 +74,7 @@ TEST(Prefetcher, ReadsAheadAsFarAsItHasBuffers) {
   const test::Watchdog watchdog("ahead");
   const Source source;
   Prefetcher prefetcher(source.batches, source.options());
-  constexpr size_t kReads = 2 * (Prefetcher::kAhead / 3 * kSequences + Prefetcher::kAhead % 3 * kAtOnce);
+  constexpr size_t kReads = 2 * (Prefetcher::kAhead / 3 * kSequences + Prefetcher::kAhead % 3 * kMicroBatchSize);
   while (source.stream.reads < kReads) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(source.stream.reads, kReads);
@@ -110,7 +113,7 @@ TEST(Prefetcher, ExceptionOfTheSourceArrivesInOrder) {
   const uint64_t bad = whole.batches.position(bad_step, 4);
   const Source source(bad);
   const auto reads_bad = [&](uint32_t step, uint32_t first) {
-    for (uint32_t s = first; s < std::min(first + kAtOnce, kSequences); ++s) {
+    for (uint32_t s = first; s < std::min(first + kMicroBatchSize, kSequences); ++s) {
       const uint64_t at = whole.batches.position(step, s);
       if (at <= bad && bad <= at + kContext) return true;
     }

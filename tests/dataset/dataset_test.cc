@@ -61,7 +61,7 @@ class DatasetTest : public ::testing::Test {
 };
 
 // They ran together before: no model could learn where a document ends.
-TEST_F(DatasetTest, AnEndOfTextFollowsEveryDocument) {
+TEST_F(DatasetTest, EndOfTextFollowsEveryDocument) {
   const fs::path lines = folder_.write("a.jsonl", "{\"text\": \"One day.\"}\n{\"text\": \"\"}\n{\"text\": \"Two.\"}\n");
   EXPECT_EQ(shown(config({lines})), "One day.#Two.#");
   folder_.write("texts/a.txt", "First\n");
@@ -72,7 +72,7 @@ TEST_F(DatasetTest, AnEndOfTextFollowsEveryDocument) {
   EXPECT_TRUE(warnings_.empty());
 }
 
-TEST_F(DatasetTest, AStreamHasTheSameEnds) {
+TEST_F(DatasetTest, StreamHasTheSameEndsOfText) {
   const fs::path lines =
       folder_.write("a.jsonl", "{\"text\": \"One day.\"}\n{\"text\": \"Two.\"}\n{\"text\": \"3.\"}\n");
   RunConfig stream = config({folder_.write("a.txt", "First\n"), lines});
@@ -87,13 +87,13 @@ TEST_F(DatasetTest, AStreamHasTheSameEnds) {
   EXPECT_EQ(text, "First\n#One day.#Two.#3.#");
 }
 
-TEST_F(DatasetTest, TheNameOfTheEndOfTextInADocumentEndsNothing) {
+TEST_F(DatasetTest, NameOfTheEndOfTextInADocumentIsText) {
   EXPECT_EQ(shown(config({folder_.write("a.txt", "A <|endoftext|> B")})), "A <|endoftext|> B#");
   const Dataset dataset = open(config({folder_.path() / "a.txt"}));
   EXPECT_EQ(tokens_of(*tokenise(*dataset.tokenizer, {folder_.path() / "a.txt"}).stream), tokens_of(*dataset.stream));
 }
 
-TEST_F(DatasetTest, TheVocabularyHasTheSizeThatWasAskedFor) {
+TEST_F(DatasetTest, VocabularyHasTheRequestedSize) {
   std::string text;
   for (int i = 0; i < 500; ++i) text += "word" + std::to_string(i * i) + " ";
   RunConfig wanted = config({folder_.write("a.txt", text)});
@@ -106,7 +106,7 @@ TEST_F(DatasetTest, TheVocabularyHasTheSizeThatWasAskedFor) {
 }
 
 // byte and char have no token for it; then at least a line says so, once, when a run starts.
-TEST_F(DatasetTest, DocumentsWithoutEndsAreAWarning) {
+TEST_F(DatasetTest, WarnsThatDocumentsAreNotSeparated) {
   const fs::path lines = folder_.write("a.jsonl", "{\"text\": \"One day.\"}\n{\"text\": \"Two.\"}\n");
   const fs::path text = folder_.write("a.txt", "A single text.");
   for (const TokenizerKind kind : {TokenizerKind::kByte, TokenizerKind::kChar}) {
@@ -125,7 +125,7 @@ TEST_F(DatasetTest, DocumentsWithoutEndsAreAWarning) {
 }
 
 // One .bin made the folder token shards, and the book was left out without a word.
-TEST_F(DatasetTest, AFolderWithTextAndShardsIsRefused) {
+TEST_F(DatasetTest, RefusesAFolderWithTextAndShards) {
   folder_.write("both/sub/book.txt", "A book.");
   folder_.write("both/model.bin", "not tokens");
   const fs::path both = folder_.path() / "both";
@@ -134,7 +134,7 @@ TEST_F(DatasetTest, AFolderWithTextAndShardsIsRefused) {
   EXPECT_EQ(shown(config({both / "sub"})), "A book.#");
 }
 
-TEST_F(DatasetTest, PathsOfBothKindsAreRefused) {
+TEST_F(DatasetTest, RefusesTextAndShardsTogether) {
   const fs::path text = folder_.write("a.txt", "Some text."), shard = folder_.write("a.BIN", "\1\2\3\4\5\6");
   EXPECT_TRUE(contains(error_of([&] { open(config({text, shard})); }), "a.txt is text, "));
   EXPECT_TRUE(contains(error_of([&] { tokenise(*open(config({text})).tokenizer, {shard}); }),
@@ -143,7 +143,7 @@ TEST_F(DatasetTest, PathsOfBothKindsAreRefused) {
 }
 
 // `quern tokenize` killed between its two files, in a folder with those of an earlier one.
-TEST_F(DatasetTest, ShardsOfAnotherTokenizerAreRefused) {
+TEST_F(DatasetTest, RefusesShardsOfAnotherTokenizer) {
   const auto learn = [](const char* text) {
     data::BpeTrainer trainer;
     trainer.add(text);

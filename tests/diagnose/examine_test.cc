@@ -34,7 +34,7 @@ TEST(GradientHash, OfAScaledGradient) {
 }
 
 // Forward in its order, by a NaN in each of its weights.
-TEST(Examine, NamesTheFirstTensorThatGoesBad) {
+TEST(Examine, NamesTheFirstBadTensor) {
   struct Case {
     const char* weight;
     const char* first;
@@ -72,7 +72,7 @@ TEST(Examine, NamesTheFirstTensorThatGoesBad) {
 }
 
 // The others do not have the token whose embedding is too large to take its mean, and think it has no chance to follow.
-TEST(Examine, NamesTheOneSequenceThatGoesBad) {
+TEST(Examine, NamesTheBadSequence) {
   constexpr int32_t kBadToken = 60;
   constexpr size_t kBadSequence = 5;
   const RandomTokens tokens(3000, kVocabulary);
@@ -104,7 +104,7 @@ TEST(Examine, NamesTheOneSequenceThatGoesBad) {
 }
 
 // Forward is fine, for what is multiplied by 1e38 is 0; backward is not.
-TEST(Examine, NamesAGradientWhenForwardIsFine) {
+TEST(Examine, NamesABadGradient) {
   const RandomTokens tokens(3000, kVocabulary);
   RunConfig config;
   config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = kVocabulary, .dropout = 0.0};
@@ -128,7 +128,7 @@ TEST(Examine, NamesAGradientWhenForwardIsFine) {
 }
 
 // Steps before and after are what they would have been without a look in between.
-TEST(Examine, LeavesNoTraceInTheSteps) {
+TEST(Examine, DoesNotAffectTheNextStep) {
   const RandomTokens tokens(3000, kVocabulary);
   RunConfig config;
   config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = kVocabulary, .dropout = 0.1};

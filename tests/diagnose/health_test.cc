@@ -47,7 +47,7 @@ bool same(const std::vector<TensorHealth>& a, const std::vector<TensorHealth>& b
 // Its report points to its tensors.
 static_assert(!std::is_copy_constructible_v<Health> && !std::is_move_constructible_v<Health>);
 
-TEST(Health, LeavesEveryBitOfTheResultAlone) {
+TEST(Health, DoesNotChangeTheWeights) {
   const ::quern::test::Watchdog watchdog("health");
   const RandomTokens tokens(3000, kVocabulary);
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {
@@ -64,7 +64,7 @@ TEST(Health, LeavesEveryBitOfTheResultAlone) {
   }
 }
 
-TEST(Health, IsTheSameForAnyNumberOfThreads) {
+TEST(Health, DoesNotDependOnThreads) {
   const ::quern::test::Watchdog watchdog("health");
   const RandomTokens tokens(3000, kVocabulary);
   std::vector<std::vector<TensorHealth>> expected;
@@ -92,7 +92,7 @@ TEST(Health, IsTheSameForAnyNumberOfThreads) {
 }
 
 // By plain loops over the gradient and over the weights before and after.
-TEST(Health, IsWhatPlainLoopsFind) {
+TEST(Health, MatchesPlainLoops) {
   const RandomTokens tokens(3000, kVocabulary);
   const RunConfig config = config_with(2, 2);
   const data::TrainingBatches batches = test::batches_of(config, tokens);
@@ -133,7 +133,7 @@ TEST(Health, IsWhatPlainLoopsFind) {
 }
 
 // A model whose second block's feed-forward is switched off: both matrices zero, so nothing flows into either.
-TEST(Health, ADeadLayerIsNamed) {
+TEST(Health, NamesADeadLayer) {
   const RandomTokens tokens(3000, kVocabulary);
   RunConfig config = config_with(2, 1);
   config.model.dropout = 0;
@@ -158,7 +158,7 @@ HealthReport report_of(const std::vector<TensorHealth>& tensors, double norm) {
   return {.step = 7, .norm = norm, .tensors = tensors};
 }
 
-TEST(HealthWarnings, SayWhatIsWrongAndWhatToTry) {
+TEST(HealthWarnings, NameTheProblemAndAdvise) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::nan("");
   struct Case {
     TensorHealth tensor;
@@ -186,7 +186,7 @@ TEST(HealthWarnings, SayWhatIsWrongAndWhatToTry) {
   }
 }
 
-TEST(HealthWarnings, AreGivenOnceWhileTheyLast) {
+TEST(HealthWarnings, AreNotRepeatedWhileTheyLast) {
   HealthWarnings warnings;
   const std::vector<TensorHealth> dead = {{.name = "a", .norm = 0, .largest = 0}};
   const std::vector<TensorHealth> fine = {{.name = "a", .norm = 1, .largest = 1}};

@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-TEST_F(IncidentTest, ACorruptedBatchStopsTheRunBeforeItsUpdate) {
+TEST_F(IncidentTest, SpikeStopsTheRunBeforeTheUpdate) {
   const RunConfig config = corrupted(Policy::kStop);
   Listener listener;
   const std::string error = message_of([&] { start(config, "run", listener); });
@@ -23,7 +23,7 @@ TEST_F(IncidentTest, ACorruptedBatchStopsTheRunBeforeItsUpdate) {
   ASSERT_EQ(listener.incidents.size(), 1u);
   EXPECT_EQ(listener.incidents[0].step, kSpike);
   EXPECT_EQ(listener.incidents[0].trouble, Trouble::kSpike);
-  EXPECT_EQ(listener.incidents[0].goes_on_after, kSpike - 1);
+  EXPECT_EQ(listener.incidents[0].resumed_after, kSpike - 1);
   EXPECT_EQ(listener.steps.size(), kSpike - 1);
   EXPECT_EQ(newest("run").state().step, kSpike - 1);
   // The same again, and with another policy to the end.
@@ -36,12 +36,12 @@ TEST_F(IncidentTest, ACorruptedBatchStopsTheRunBeforeItsUpdate) {
   EXPECT_EQ(hash_of("run"), hash_of("whole"));
 }
 
-TEST_F(IncidentTest, ASkippedUpdateLeavesTheWeightsAlone) {
+TEST_F(IncidentTest, SkipLeavesTheWeightsUnchanged) {
   Listener listener;
   EXPECT_TRUE(start(corrupted(Policy::kSkip), "run", listener).finished);
   ASSERT_EQ(listener.incidents.size(), 1u);
   EXPECT_EQ(listener.incidents[0].action, Policy::kSkip);
-  EXPECT_EQ(listener.incidents[0].goes_on_after, kSpike);
+  EXPECT_EQ(listener.incidents[0].resumed_after, kSpike);
   ASSERT_EQ(listener.steps.size(), 210u);
   EXPECT_EQ(listener.steps[kSpike - 1].trouble, Trouble::kSpike);
   EXPECT_LT(listener.steps[kSpike].loss, 0.5 * listener.steps[kSpike - 1].loss);
@@ -57,11 +57,11 @@ TEST_F(IncidentTest, ASkippedUpdateLeavesTheWeightsAlone) {
   EXPECT_EQ(blind.steps[kSpike - 1].loss, listener.steps[kSpike - 1].loss);
 }
 
-TEST_F(IncidentTest, ARollbackGoesOnWithTheDataAfterTheIncident) {
+TEST_F(IncidentTest, RollbackContinuesWithTheDataAfterTheIncident) {
   Listener listener;
   EXPECT_TRUE(start(corrupted(Policy::kRollback), "run", listener).finished);
   ASSERT_EQ(listener.incidents.size(), 1u);
-  EXPECT_EQ(listener.incidents[0].goes_on_after, 200u);
+  EXPECT_EQ(listener.incidents[0].resumed_after, 200u);
   ASSERT_EQ(listener.steps.size(), 211u);  // 201, of which 200 stay, and 10 more
   EXPECT_EQ(listener.steps[201].step, 201u);
   EXPECT_NE(listener.steps[201].loss, listener.steps[200].loss);  // of other text
@@ -71,7 +71,7 @@ TEST_F(IncidentTest, ARollbackGoesOnWithTheDataAfterTheIncident) {
   EXPECT_EQ(state.data_position, 212 * kSequences);
 }
 
-TEST_F(IncidentTest, EveryPolicyGivesTheSameBitsForAnyThreadsAndAfterAnyInterruption) {
+TEST_F(IncidentTest, PoliciesAreReproducible) {
   for (const Policy policy : {Policy::kSkip, Policy::kRollback}) {
     SCOPED_TRACE(policy_name(policy));
     const std::string name(policy_name(policy));
@@ -95,7 +95,7 @@ TEST_F(IncidentTest, EveryPolicyGivesTheSameBitsForAnyThreadsAndAfterAnyInterrup
   }
 }
 
-TEST_F(IncidentTest, NanInAWeightIsNamedAndNoPolicyGoesOnForever) {
+TEST_F(IncidentTest, NanInAWeightIsNamedAndIncidentsAreLimited) {
   RunConfig config = ordinary();
   Listener listener;
   config.train.steps = 16;
@@ -120,7 +120,7 @@ TEST_F(IncidentTest, NanInAWeightIsNamedAndNoPolicyGoesOnForever) {
   }
 }
 
-TEST_F(IncidentTest, AnExplodingRateIsFoundAndHandled) {
+TEST_F(IncidentTest, ExplodingRateIsDetected) {
   RunConfig config = ordinary();
   config.diagnostics.spike_z = 6;
   Listener listener;
@@ -139,21 +139,21 @@ TEST_F(IncidentTest, AnExplodingRateIsFoundAndHandled) {
   }
 }
 
-TEST_F(IncidentTest, AnExplodingGradientIsAWarningAndNoIncident) {
+TEST_F(IncidentTest, ExplodingGradientIsAWarning) {
   const RunConfig config = ordinary();
   const std::string warning = only_warning_with(config, "ln_f.weight", 1000.0f);
   EXPECT_TRUE(has(warning, "step 17: the gradient's norm is")) << warning;
   EXPECT_TRUE(has(warning, "(exploding); lower optimizer.rate")) << warning;
 }
 
-TEST_F(IncidentTest, ADeadLayerIsAWarningAndNoIncident) {
+TEST_F(IncidentTest, DeadLayerIsAWarning) {
   RunConfig config = ordinary();
   config.model.dropout = 0;
   const std::string warning = only_warning_with(config, "h.1.mlp.", 0.0f);
   EXPECT_TRUE(has(warning, "h.1.mlp.c_fc.weight and 2 more: the gradient is all zero")) << warning;
 }
 
-TEST_F(IncidentTest, ARecordedStepComesOutTheSameToTheBit) {
+TEST_F(IncidentTest, RerunIsBitIdentical) {
   Listener spiked, sick;
   message_of([&] { start(corrupted(Policy::kStop), "spike", spiked); });
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kFp16}) {

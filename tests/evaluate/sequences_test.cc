@@ -49,7 +49,7 @@ class SequencesTest : public ::testing::Test {
   std::vector<int32_t> tokens_;
 };
 
-TEST_F(SequencesTest, ThreadsAndCompanyDoNotChangeTheLogits) {
+TEST_F(SequencesTest, LogitsDoNotDependOnThreadsOrBatch) {
   const std::vector<float> all = logits({std::span(tokens_).first(70), 7, 10}, 1);
   for (const size_t threads : {2, 3, 16}) EXPECT_EQ(logits({std::span(tokens_).first(70), 7, 10}, threads), all);
   for (size_t s = 0; s < 7; ++s) {
@@ -58,7 +58,7 @@ TEST_F(SequencesTest, ThreadsAndCompanyDoNotChangeTheLogits) {
   }
 }
 
-TEST_F(SequencesTest, LossIsThatOfTheLogits) {
+TEST_F(SequencesTest, LossMatchesLogits) {
   const Sequences sequences{std::span(tokens_).first(30), 3, 10};
   const std::vector<float> all = logits(sequences, 2);
   double sum = 0;
@@ -72,7 +72,7 @@ TEST_F(SequencesTest, LossIsThatOfTheLogits) {
   EXPECT_NEAR(compute_loss(model_, sequences, 2), sum / 27, 1e-5);
 }
 
-TEST_F(SequencesTest, LossOfTheWindowsIsThatOfEvaluate) {
+TEST_F(SequencesTest, LossMatchesEvaluate) {
   const std::vector<int32_t> all = windows();
   const Evaluation evaluation =
       evaluate(model_, data::ValidationBatches({&stream_, 0, stream_.size()}, kContext), 2, nullptr);

@@ -158,9 +158,9 @@ TEST_F(MetricsTest, HealthWarningsHaveTheirStep) {
 // A run that went back to step 40 and was killed before its next checkpoint starts from step 40 again, as if the
 // incident had not been, and meets it again: each kill left one more line about it.
 TEST_F(MetricsTest, RepeatedIncidentIsLoggedOnce) {
-  const train::IncidentReport earlier{.step = 23, .number = 1, .action = train::Policy::kSkip, .goes_on_after = 23};
+  const train::IncidentReport earlier{.step = 23, .number = 1, .action = train::Policy::kSkip, .resumed_after = 23};
   const train::IncidentReport incident{
-      .step = 42, .number = 2, .action = train::Policy::kRollback, .goes_on_after = 40};
+      .step = 42, .number = 2, .action = train::Policy::kRollback, .resumed_after = 40};
   const auto logged_incidents = [this] {
     std::vector<uint64_t> numbers;
     for (const Json& line : lines()) {
@@ -193,7 +193,7 @@ TEST_F(MetricsTest, IncidentIsReplacedByTheNextAttempt) {
     Metrics metrics(file_, 1);
     metrics.on_start({.first_step = 42, .steps = kSteps, .floor = {}});
     const bool skips = policy == train::Policy::kSkip;
-    metrics.on_incident({.step = 42, .number = 1, .action = policy, .goes_on_after = skips ? 42u : 41u});
+    metrics.on_incident({.step = 42, .number = 1, .action = policy, .resumed_after = skips ? 42u : 41u});
     ASSERT_EQ(lines().size(), 1u);
   }
   EXPECT_EQ(lines()[0]["incident"]["action"], "skip");
@@ -277,7 +277,7 @@ TEST_F(MetricsTest, RecognisesEveryKindOfLineItWrites) {
     metrics.on_step(step(1, false));
     metrics.on_validation(1, 2.0);
     metrics.on_warning("beware");
-    metrics.on_incident({.step = 2, .number = 1, .action = train::Policy::kSkip, .goes_on_after = 2});
+    metrics.on_incident({.step = 2, .number = 1, .action = train::Policy::kSkip, .resumed_after = 2});
   }
   EXPECT_EQ(lines().size(), 5u);
   std::ofstream(file_, std::ios::app) << "{\"step\":2,\"lo";  // cut short by a kill

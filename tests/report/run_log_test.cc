@@ -78,13 +78,13 @@ TEST_F(RunLogTest, IncidentsAndOtherSkippedUpdatesAreSeparate) {
   metrics.on_incident({.step = 3,
                        .trouble = train::Trouble::kSpike,
                        .action = train::Policy::kRollback,
-                       .goes_on_after = 2,
+                       .resumed_after = 2,
                        .folder = "run/incidents/step-00000003",
                        .text = "step 3: the loss is 9"});
   metrics.on_incident({.step = 5,
                        .trouble = train::Trouble::kLoss,
                        .action = train::Policy::kSkip,
-                       .goes_on_after = 5,
+                       .resumed_after = 5,
                        .text = "step 5: the loss is NaN"});
   metrics.on_step({.step = 5, .loss = NAN, .trouble = train::Trouble::kLoss, .tokens = 1, .seconds = 1});
   metrics.on_step({.step = 6, .loss = 2, .finite = false, .tokens = 1, .seconds = 1});
@@ -92,7 +92,7 @@ TEST_F(RunLogTest, IncidentsAndOtherSkippedUpdatesAreSeparate) {
   EXPECT_TRUE(log.damaged.empty());
   ASSERT_EQ(log.incidents.size(), 2u);
   EXPECT_EQ(log.incidents[0].folder, "step-00000003");
-  EXPECT_EQ(log.incidents[1].goes_on_after, 5u);
+  EXPECT_EQ(log.incidents[1].resumed_after, 5u);
   const std::string text = table(log);
   EXPECT_TRUE(has(text, "incidents    step 3: the loss is 9; back to step 2\n")) << text;
   EXPECT_TRUE(has(text, "             step 5: the loss is NaN; skipped\n")) << text;

@@ -29,7 +29,7 @@ class RunLockTest : public ::testing::Test {
   Observer quiet_;
 };
 
-TEST_F(RunLockTest, TheSecondIsToldWhoHoldsIt) {
+TEST_F(RunLockTest, ErrorNamesTheHolder) {
   {
     const RunLock first(folder_.path(), quiet_);
     const std::string pid = std::to_string(getpid());
@@ -48,7 +48,7 @@ TEST_F(RunLockTest, TheSecondIsToldWhoHoldsIt) {
   const RunLock again(folder_.path(), quiet_);
 }
 
-TEST_F(RunLockTest, DiesWithItsProcess) {
+TEST_F(RunLockTest, IsReleasedWhenTheProcessEnds) {
   const int code = test::run_in_child([&] {
     const RunLock lock(folder_.path(), quiet_);
     return kill(getpid(), SIGKILL);
@@ -59,7 +59,7 @@ TEST_F(RunLockTest, DiesWithItsProcess) {
 }
 
 // A process that Python's multiprocessing forked while a run was training kept its folder locked.
-TEST_F(RunLockTest, AForkedChildDoesNotKeepIt) {
+TEST_F(RunLockTest, IsNotInheritedByAForkedChild) {
   int to_child[2], from_child[2];
   ASSERT_EQ(pipe(to_child), 0);
   ASSERT_EQ(pipe(from_child), 0);
@@ -82,7 +82,7 @@ TEST_F(RunLockTest, AForkedChildDoesNotKeepIt) {
   EXPECT_EQ(test::wait_for(child), 0);
 }
 
-TEST_F(RunLockTest, OneOfManyGetsIt) {
+TEST_F(RunLockTest, IsHeldByOneOfManyProcesses) {
   std::atomic<int> inside{0}, entered{0};
   std::vector<std::thread> threads;
   for (int i = 0; i < 8; ++i) {
@@ -103,7 +103,7 @@ TEST_F(RunLockTest, OneOfManyGetsIt) {
   EXPECT_EQ(test::names_in(folder_.path()), std::set<std::string>{});
 }
 
-TEST_F(RunLockTest, AnotherFileOfThatNameIsLeftAlone) {
+TEST_F(RunLockTest, DoesNotTouchAnotherFileOfThatName) {
   write_file(folder_ / kLockFile, "my notes");
   EXPECT_FALSE(is_run_lock(folder_ / kLockFile));
   EXPECT_NE(refusal().find("run.lock: expected the lock of a run, found another file"), std::string::npos) << refusal();
@@ -115,7 +115,7 @@ TEST_F(RunLockTest, AnotherFileOfThatNameIsLeftAlone) {
   EXPECT_EQ(read_file(folder_ / "elsewhere", 100), "");
 }
 
-TEST_F(RunLockTest, WhatTheFileSaysIsShownWithoutEscapeCodes) {
+TEST_F(RunLockTest, ErrorHasNoEscapeCodes) {
   std::ofstream(folder_ / kLockFile) << "quern run lock: \x1b[31mpid 1\n second line";
   const int descriptor = open((folder_ / kLockFile).c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(flock(descriptor, LOCK_EX), 0);

@@ -61,7 +61,7 @@ struct StopAfter : Observer {
   std::vector<double> losses;
 };
 
-TEST_F(RunTest, TheLossFalls) {
+TEST_F(RunTest, LossDecreases) {
   RunConfig config = small_config();
   config.train.steps = 60;
   StopAfter observer(stop_, 0);
@@ -73,7 +73,7 @@ TEST_F(RunTest, TheLossFalls) {
   EXPECT_LT(*result.validation_loss, observer.losses.front() - 0.5);
 }
 
-TEST_F(RunTest, NoLimitOnValidationIsAllOfTheHeldOutText) {
+TEST_F(RunTest, ValidatesOnAllHeldOutTextWithoutALimit) {
   RunConfig config = small_config();
   config.train.steps = 1;
   Observer quiet;
@@ -87,7 +87,7 @@ TEST_F(RunTest, NoLimitOnValidationIsAllOfTheHeldOutText) {
   EXPECT_NE(losses[0], losses[1]);
 }
 
-TEST_F(RunTest, MemoryIsSampledAtLoggedStepsAndTheLast) {
+TEST_F(RunTest, ReportsMemoryAtLoggedSteps) {
   struct Watch : Observer {
     void on_start(const RunStart& start) override { planned = start.plan->memory.total(); }
     void on_step(const StepReport& report) override {
@@ -114,7 +114,7 @@ TEST_F(RunTest, MemoryIsSampledAtLoggedStepsAndTheLast) {
 }
 
 // Promise I3.
-TEST_F(RunTest, AccumulationRoundsGiveTheBitsOfOneRound) {
+TEST_F(RunTest, AccumulationDoesNotChangeTheWeights) {
   Observer observer;
   std::vector<std::string> hashes;
   for (const auto& [batch, accumulation] : {std::pair{16, 1}, {4, 4}, {2, 8}, {1, 16}}) {
@@ -130,7 +130,7 @@ TEST_F(RunTest, AccumulationRoundsGiveTheBitsOfOneRound) {
 }
 
 // Promise I4, for interruptions that save. Steps 3 and 6 are not multiples of the checkpoint interval.
-TEST_F(RunTest, InterruptedAndResumedGivesTheBitsOfNeverInterrupted) {
+TEST_F(RunTest, ResumedRunEqualsAnUninterruptedOne) {
   Observer quiet;
   start_run(small_config(), root_ / "whole", quiet, stop_);
   StopAfter first(stop_, 3);
@@ -143,7 +143,7 @@ TEST_F(RunTest, InterruptedAndResumedGivesTheBitsOfNeverInterrupted) {
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
 }
 
-TEST_F(RunTest, InterruptedAndResumedInSixteenBitsGivesTheSameBits) {
+TEST_F(RunTest, ResumedRunEqualsAnUninterruptedOneIn16Bits) {
   for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
     RunConfig config = small_config();
     config.train.precision = precision;
@@ -172,7 +172,7 @@ TEST_F(RunTest, InterruptedAndResumedInSixteenBitsGivesTheSameBits) {
 
 // fp16 runs of older versions multiplied the loss by a scale that doubled every 1,000 steps, and lost updates once it
 // had made the gradient overflow. Their checkpoints still have it: that of 100,000 steps, too.
-TEST_F(RunTest, TheLossScaleOfAnOlderCheckpointIsNotUsed) {
+TEST_F(RunTest, IgnoresTheLossScaleOfOlderCheckpoints) {
   RunConfig config = small_config();
   config.train.precision = Precision::kFp16;
   Observer quiet;
@@ -192,7 +192,7 @@ TEST_F(RunTest, TheLossScaleOfAnOlderCheckpointIsNotUsed) {
 }
 
 // A killed run leaves its last checkpoint; what came after is computed again.
-TEST_F(RunTest, ResumesFromAnEarlierCheckpointWhenTheNewestIsDamaged) {
+TEST_F(RunTest, ResumesFromAnEarlierCheckpointIfTheNewestIsDamaged) {
   Observer quiet;
   start_run(small_config(), root_ / "whole", quiet, stop_);
   start_run(small_config(), root_ / "cut", quiet, stop_);
@@ -208,7 +208,7 @@ TEST_F(RunTest, ResumesFromAnEarlierCheckpointWhenTheNewestIsDamaged) {
 }
 
 // metrics.jsonl could not be written, and all steps since the last checkpoint were lost.
-TEST_F(RunTest, AnObserverThatFailsEndsTheRunButIsSavedBefore) {
+TEST_F(RunTest, SavesBeforeEndingIfAnObserverFails) {
   struct Failing : Observer {
     void on_step(const StepReport& report) override {
       if (report.step == 6) throw Error("[metrics] cannot be written");
@@ -225,7 +225,7 @@ TEST_F(RunTest, AnObserverThatFailsEndsTheRunButIsSavedBefore) {
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
 }
 
-TEST_F(RunTest, AnObserverThatFailsWithTheHealthOfAStepLosesNothingEither) {
+TEST_F(RunTest, SavesBeforeEndingIfOnHealthFails) {
   struct Failing : Observer {
     void on_health(const HealthReport& report) override {
       if (report.step == 6) throw Error("[metrics] cannot be written");
@@ -243,7 +243,7 @@ TEST_F(RunTest, AnObserverThatFailsWithTheHealthOfAStepLosesNothingEither) {
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
 }
 
-TEST_F(RunTest, AFolderThatHoldsARunIsNotOverwritten) {
+TEST_F(RunTest, DoesNotOverwriteARun) {
   Observer quiet;
   RunConfig config = small_config();
   config.train.steps = 1;
@@ -252,7 +252,7 @@ TEST_F(RunTest, AFolderThatHoldsARunIsNotOverwritten) {
   EXPECT_THROW(resume_run(read_config(root_ / "nothing"), root_ / "nothing", quiet, stop_), Error);
 }
 
-TEST_F(RunTest, DataThatCannotBeTrainedOnLeavesNothingBehind) {
+TEST_F(RunTest, LeavesNoFilesIfTheDataIsUnusable) {
   Observer quiet;
   RunConfig config = small_config();
   config.data.paths = {(root_ / "missing.txt").string()};
@@ -325,7 +325,7 @@ class DamagedData : public RunTest {
   }
 };
 
-TEST_F(DamagedData, AFailedRunGoesOnToTheBitsOfOneThatNeverFailed) {
+TEST_F(DamagedData, ResumedRunEqualsAnUninterruptedOneAfterReadErrors) {
   const test::Watchdog watchdog("damaged data");
   Observer quiet;
   write(root_ / "good.bin");

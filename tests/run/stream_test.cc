@@ -77,7 +77,7 @@ class StreamTest : public ::testing::Test {
 };
 
 // Promise I1.
-TEST_F(StreamTest, AnyNumberOfThreadsGivesTheSameWeights) {
+TEST_F(StreamTest, ThreadsDoNotChangeTheWeights) {
   const ::quern::test::Watchdog watchdog("stream by threads");
   for (const auto& base : {config(), short_text()}) {
     std::vector<std::string> hashes;
@@ -91,7 +91,7 @@ TEST_F(StreamTest, AnyNumberOfThreadsGivesTheSameWeights) {
   }
 }
 
-TEST_F(StreamTest, AnyNumberOfProducersGivesTheSameWeights) {
+TEST_F(StreamTest, ProducersDoNotChangeTheWeights) {
   const ::quern::test::Watchdog watchdog("stream by producers");
   const RunConfig config = this->config();
   const Dataset dataset = open_dataset(config, {});
@@ -106,7 +106,7 @@ TEST_F(StreamTest, AnyNumberOfProducersGivesTheSameWeights) {
 }
 
 // The same tokens ahead of time, window after window, by a plain loop.
-TEST_F(StreamTest, TrainsOnTheTokensOfTheTextInTheirOrder) {
+TEST_F(StreamTest, ReadsTheTokensInOrder) {
   for (const TokenizerKind kind : {TokenizerKind::kByte, TokenizerKind::kChar, TokenizerKind::kBpe}) {
     RunConfig config = this->config();
     config.data.tokenizer = kind;
@@ -143,7 +143,7 @@ struct StopAfter : Observer {
 };
 
 // Promise I4; also in the middle of the text, and after it has started again.
-TEST_F(StreamTest, InterruptedAndResumedGivesTheBitsOfNeverInterrupted) {
+TEST_F(StreamTest, ResumedRunEqualsAnUninterruptedOne) {
   const ::quern::test::Watchdog watchdog("stream resumed");
   for (const auto& base : {config(), short_text()}) {
     const std::string expected = run(base, "whole");
@@ -161,7 +161,7 @@ TEST_F(StreamTest, InterruptedAndResumedGivesTheBitsOfNeverInterrupted) {
   }
 }
 
-TEST_F(StreamTest, HeldOutTextIsTheEndAndNoMoreThanNeededIsTokenised) {
+TEST_F(StreamTest, TokenisesOnlyTheHeldOutTextItNeeds) {
   RunConfig config = this->config();
   config.data.tokenizer = TokenizerKind::kByte;
   const Dataset all = open_dataset(config, {}), some = open_dataset(config, {}, {.validation_tokens = 1000});
@@ -176,7 +176,7 @@ TEST_F(StreamTest, HeldOutTextIsTheEndAndNoMoreThanNeededIsTokenised) {
   EXPECT_NEAR(static_cast<double>(all.train_tokens), 270'000, 30'000);
 }
 
-TEST_F(StreamTest, StoriesCanBeStreamedAndTheirFloorIsKnown) {
+TEST_F(StreamTest, StreamsStories) {
   RunConfig config = this->config();
   config.data.paths.clear();
   config.data.stories_bytes = 100'000;
@@ -185,7 +185,7 @@ TEST_F(StreamTest, StoriesCanBeStreamedAndTheirFloorIsKnown) {
   EXPECT_NEAR(*dataset.floor, data::stories_entropy().nats_per_byte, 1e-9);
 }
 
-TEST_F(StreamTest, TextThatChangedIsRefusedOnResume) {
+TEST_F(StreamTest, RefusesToResumeWithChangedText) {
   Observer quiet;
   RunConfig config = this->config();
   config.train.steps = 2;
@@ -200,7 +200,7 @@ TEST_F(StreamTest, TextThatChangedIsRefusedOnResume) {
   EXPECT_NE(resumed().find("changed since"), std::string::npos);
 }
 
-TEST_F(StreamTest, AnotherKindOfSamplingIsRefusedOnResume) {
+TEST_F(StreamTest, RefusesToResumeWithOtherSampling) {
   Observer quiet;
   RunConfig config = this->config();
   config.train.steps = 2;
@@ -211,7 +211,7 @@ TEST_F(StreamTest, AnotherKindOfSamplingIsRefusedOnResume) {
             std::string::npos);
 }
 
-TEST_F(StreamTest, TextThatIsCutShortWhileItIsReadEndsTheRunWithAnErrorThatCanBeResumedFrom) {
+TEST_F(StreamTest, ResumesAfterTextWasTruncatedDuringTheRun) {
   const ::quern::test::Watchdog watchdog("text cut short");
   RunConfig config = this->config();
   config.train.steps = 2000;

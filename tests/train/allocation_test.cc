@@ -25,7 +25,7 @@ size_t allocations_of(const Body& body) {
 }
 
 // The test below could not fail otherwise.
-TEST(Allocations, AreSeenHoweverTheyAreMade) {
+TEST(Allocations, AreCountedForEveryAllocator) {
   if (!test::kCountsAllocations) GTEST_SKIP() << "not with this C library";
   void* volatile memory = nullptr;  // the compiler may leave out what nobody looks at
   EXPECT_EQ(allocations_of([] {}), 0u);
@@ -53,7 +53,7 @@ TEST(Allocations, AreSeenHoweverTheyAreMade) {
 }
 
 // For one micro-batch a step and for many, with every worker that there can be.
-TEST(Trainer, AWarmStepAllocatesNothing) {
+TEST(Trainer, WarmStepDoesNotAllocate) {
   if (!test::kCountsAllocations) GTEST_SKIP() << "not with this C library";
   data::TokenBuffer tokens(61);
   for (int32_t i = 0; i < 5000; ++i) {

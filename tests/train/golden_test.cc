@@ -164,7 +164,7 @@ class GoldenRun {
   AdamW optimizer_;
 };
 
-TEST(Golden, TenStepsAreThoseOfPyTorch) {
+TEST(Golden, TenStepsMatchPyTorch) {
   const json golden = read_golden();
   ASSERT_EQ(golden["losses"].size(), 10u);
   test::for_each_target([&](const kernels::Target&) { GoldenRun(golden).run(); });

@@ -24,7 +24,7 @@ RunConfig deep(const char* recompute = "auto", uint64_t memory = 0, Precision pr
   return config;
 }
 
-TEST(Recompute, ReadsAndWritesItsNames) {
+TEST(Recompute, NamesRoundTrip) {
   for (const char* text : {"auto", "none", "every-layer", "sqrt", "interval=1", "interval=17"}) {
     ASSERT_TRUE(parse_recompute(text)) << text;
     EXPECT_EQ(to_text(*parse_recompute(text)), text);
@@ -53,7 +53,7 @@ TEST(Plan, WithoutALimitNothingIsRecomputed) {
   EXPECT_EQ(plan.time, 1.0);
 }
 
-TEST(Plan, IsWhatIsAllocated) {
+TEST(Plan, MatchesAllocations) {
   for (const char* recompute : {"none", "sqrt", "every-layer"}) {
     const RunConfig config = deep(recompute);
     const Plan plan = make_plan(config, 96);
@@ -63,7 +63,7 @@ TEST(Plan, IsWhatIsAllocated) {
 }
 
 // The tighter the limit, the slower the plan, and always within it.
-TEST(Plan, KeepsEveryLimitThatCanBeKept) {
+TEST(Plan, StaysWithinTheLimit) {
   const size_t max = make_plan(deep(), 96).memory.total();
   double time = 0;
   size_t intervals_seen = 0, last_interval = 0;
@@ -84,7 +84,7 @@ TEST(Plan, KeepsEveryLimitThatCanBeKept) {
   EXPECT_GT(time, 1.2);
 }
 
-TEST(Plan, ALimitThatCannotBeKeptNamesTheSmallest) {
+TEST(Plan, ErrorNamesTheSmallestFeasibleLimit) {
   const std::string message = test::message_of([] { make_plan(deep("auto", uint64_t{50} << 20), 96); });
   const std::string expected = "[plan] train.memory: expected at least ";
   ASSERT_EQ(message.substr(0, expected.size()), expected) << message;
@@ -93,7 +93,7 @@ TEST(Plan, ALimitThatCannotBeKeptNamesTheSmallest) {
   EXPECT_THROW(make_plan(deep("auto", (min - 1) << 20), 96), Error);
 }
 
-TEST(Plan, AGivenStrategyIsKeptAndOnlyTheRestAdaptsToTheLimit) {
+TEST(Plan, KeepsTheGivenStrategy) {
   const size_t free = make_plan(deep("sqrt"), 96).memory.total();
   EXPECT_EQ(make_plan(deep("sqrt", free), 96).interval, 5u);
   EXPECT_EQ(make_plan(deep("sqrt", free - 1), 96).interval, 5u);
@@ -106,7 +106,7 @@ TEST(Plan, SqrtCutsActivationsOfADeepModelByThreeQuarters) {
   EXPECT_LT(sqrt, 0.25 * none);
 }
 
-TEST(Plan, WhatIsOccupiedAlreadyCounts) {
+TEST(Plan, CountsMemoryInUse) {
   const size_t total = make_plan(deep(), 96).memory.total();
   EXPECT_EQ(make_plan(deep(), 96, 1000).memory.total(), total + 1000);
   EXPECT_GT(make_plan(deep("auto", total), 96, 50 << 20).time, 1.0);

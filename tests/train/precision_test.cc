@@ -38,7 +38,7 @@ RunConfig deep_config(Precision precision) {
   return config;
 }
 
-TEST(Precision, EveryRecomputeStrategyAndThreadCountGivesTheSameBits) {
+TEST(Precision, RecomputeAndThreadsDoNotChangeTheWeights) {
   const ::quern::test::Watchdog watchdog("strategies");
   const RandomTokens tokens(3000, kVocabulary);
   std::vector<Trained> by_precision;
@@ -110,7 +110,7 @@ void make_gradient_overflow(Engine& engine) {
   engine.model.weights().repack();
 }
 
-TEST(Precision, AGradientThatOverflowsIsAnIncidentWithoutAnUpdate) {
+TEST(Precision, OverflowingGradientSkipsTheUpdate) {
   const RandomTokens tokens(3000, kVocabulary);
   const RunConfig config = deep_config(Precision::kFp32);
   const data::TrainingBatches batches = test::batches_of(config, tokens);
@@ -135,7 +135,7 @@ TEST(Precision, AGradientThatOverflowsIsAnIncidentWithoutAnUpdate) {
 
 // The bias corrections undo that moments begin at zero, so they count updates: a step without one does not move the
 // moments. The first update moves a weight by the rate, whatever its gradient, and not by three quarters of it.
-TEST(Precision, ASkippedStepDoesNotCountForTheBiasCorrection) {
+TEST(Precision, SkippedStepIsNotCountedInBiasCorrection) {
   const RandomTokens tokens(3000, kVocabulary);
   RunConfig config = deep_config(Precision::kFp32);
   config.optimizer.warmup = 0;

@@ -60,7 +60,7 @@ TEST(TrainerProfile, RowsAddUpToTheWorkersTime) {
   EXPECT_NEAR(share_of_time_that_is_named(small_config(2), {.teams = 1}), 1, 0.03) << "in a team";
 }
 
-TEST(TrainerProfile, NamesEveryOperationAsOftenAsItIsDone) {
+TEST(TrainerProfile, CountsEveryOperation) {
   const ::quern::test::Watchdog watchdog("profile");
   RunConfig config = small_config(2);
   config.train.recompute = {.kind = Recompute::Kind::kEveryLayer};
@@ -101,7 +101,7 @@ TEST(TrainerProfile, NamesEveryOperationAsOftenAsItIsDone) {
 }
 
 // A team shares an operation; its work is counted once.
-TEST(TrainerProfile, ATeamsWorkAddsUpToThatOfOneThread) {
+TEST(TrainerProfile, TeamWorkEqualsThatOfOneThread) {
   const ::quern::test::Watchdog watchdog("profile");
   const auto profiled = [](uint64_t threads) {
     const RunConfig config = small_config(threads);
@@ -123,7 +123,7 @@ TEST(TrainerProfile, ATeamsWorkAddsUpToThatOfOneThread) {
   EXPECT_TRUE(three.contains("waiting for the team"));
 }
 
-TEST(TrainerProfile, ChangesNoBit) {
+TEST(TrainerProfile, DoesNotChangeTheResult) {
   const ::quern::test::Watchdog watchdog("profile");
   const RunConfig config = small_config(2);
   const RandomTokens tokens(3000, kVocabulary);
@@ -137,7 +137,7 @@ TEST(TrainerProfile, ChangesNoBit) {
   EXPECT_EQ(plain.result(), watched.result());
 }
 
-TEST(TrainerProfile, RegionsOfAHookShowAndEvaluationsDoNotCount) {
+TEST(TrainerProfile, IncludesHooksButNotEvaluations) {
   const ::quern::test::Watchdog watchdog("profile");
   static const Region kMine("my own region");
   const RunConfig config = small_config(2);

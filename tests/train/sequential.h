@@ -72,16 +72,16 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
                                  .warmup = config.optimizer.warmup,
                                  .steps = config.train.steps};
   const size_t T = config.model.context, sequences = config.train.batch * config.train.accumulation;
-  const size_t at_once = std::min(nn::sequences_per_micro_batch(T), sequences);
+  const size_t micro_batch_size = std::min(nn::sequences_per_micro_batch(T), sequences);
   const double tokens = static_cast<double>(sequences * T);
-  nn::Workspace work(model.activations(), {.sequences = at_once, .backward = true});
-  std::vector<int32_t> inputs(at_once * T), targets(at_once * T);
+  nn::Workspace work(model.activations(), {.sequences = micro_batch_size, .backward = true});
+  std::vector<int32_t> inputs(micro_batch_size * T), targets(micro_batch_size * T);
   Trained result;
   uint32_t turn = 0;
   for (uint32_t step = 0; step < steps; ++step) {
     double loss = 0;
-    for (size_t first = 0; first < sequences; first += at_once) {
-      const size_t n = std::min(at_once, sequences - first);
+    for (size_t first = 0; first < sequences; first += micro_batch_size) {
+      const size_t n = std::min(micro_batch_size, sequences - first);
       batches.fill(step, static_cast<uint32_t>(first), static_cast<uint32_t>(n), inputs.data(), targets.data());
       model.forward_backward({.tokens = inputs.data(),
                               .targets = targets.data(),

@@ -41,7 +41,7 @@ RunConfig short_steps(uint64_t threads, uint64_t micro_batches) {
   return config;
 }
 
-TEST(TrainerLife, ManyEpochsWithEvaluationsBetweenSteps) {
+TEST(TrainerLife, EvaluationsBetweenStepsDoNotChangeTheWeights) {
   const Watchdog watchdog("epochs");
   RunConfig config = short_steps(3, 1);
   config.train.batch = 5;
@@ -61,7 +61,7 @@ TEST(TrainerLife, ManyEpochsWithEvaluationsBetweenSteps) {
   EXPECT_TRUE(engine.result() == expected);
 }
 
-TEST(TrainerLife, MadeAgainWithOtherThreadsGoesOn) {
+TEST(TrainerLife, ResumesWithOtherThreads) {
   const Watchdog watchdog("again");
   RunConfig config = short_steps(1, 5);
   const RandomTokens tokens(1000, kVocabulary);
@@ -89,7 +89,7 @@ TEST(TrainerLife, MadeAgainWithOtherThreadsGoesOn) {
 }
 
 // Back to a step before, while the prefetcher is far ahead.
-TEST(TrainerLife, ResumesInTheMiddleOfItsLife) {
+TEST(TrainerLife, ResumesAnEarlierState) {
   const Watchdog watchdog("resume");
   const RunConfig config = short_steps(4, 3);
   const RandomTokens tokens(1000, kVocabulary);
@@ -110,7 +110,7 @@ TEST(TrainerLife, ResumesInTheMiddleOfItsLife) {
   EXPECT_TRUE(engine.result() == expected);
 }
 
-TEST(TrainerLife, EndsAtOnceWhateverItIsDoing) {
+TEST(TrainerLife, DestructorInterruptsAStep) {
   const Watchdog watchdog("destroyed");
   const RandomTokens tokens(1000, kVocabulary);
   for (const uint64_t threads : {1, 2, 5, 16}) {
@@ -140,7 +140,7 @@ TrainerOptions throwing(const Place& place, int n, size_t teams) {
           }};
 }
 
-TEST(TrainerLife, AnExceptionInAnyWorkerReachesTheCaller) {
+TEST(TrainerLife, RethrowsAWorkersException) {
   const Watchdog watchdog("exception");
   const RandomTokens tokens(1000, kVocabulary);
   for (const TaskKind kind : {TaskKind::kTrain, TaskKind::kJoin, TaskKind::kUpdate}) {
@@ -168,7 +168,7 @@ TEST(TrainerLife, AnExceptionInAnyWorkerReachesTheCaller) {
 }
 
 // More micro-batches than the prefetcher holds: when they do not come back, feeding must not wait for more.
-TEST(TrainerLife, AnExceptionReachesACallerThatStillFeeds) {
+TEST(TrainerLife, RethrowsWhileFeeding) {
   const Watchdog watchdog("feeding");
   const RandomTokens tokens(1000, kVocabulary);
   for (const auto& [threads, teams] : {std::pair{1, 1}, {4, 4}, {4, 2}}) {
@@ -183,7 +183,7 @@ TEST(TrainerLife, AnExceptionReachesACallerThatStillFeeds) {
 }
 
 // All at the same moment: one of them is told.
-TEST(TrainerLife, ManyExceptionsAtOnceAreOne) {
+TEST(TrainerLife, RethrowsTheFirstOfManyExceptions) {
   const Watchdog watchdog("exceptions");
   const RandomTokens tokens(1000, kVocabulary);
   const RunConfig config = short_steps(8, 4);
@@ -217,7 +217,7 @@ bool reads(const data::TrainingBatches& batches, const RunConfig& config, uint32
 }
 
 // The steps before the one that needs it are done.
-TEST(TrainerLife, DataThatCannotBeReadReachesTheCaller) {
+TEST(TrainerLife, RethrowsAReadError) {
   const Watchdog watchdog("data");
   for (const uint64_t threads : {1, 3, 8}) {
     const RunConfig config = short_steps(threads, 4);
@@ -250,7 +250,7 @@ uint64_t read_last(const data::TrainingBatches& batches, const RunConfig& config
 }
 
 // The step is half fed: there are micro-batches in the queue whose turn will never come.
-TEST(TrainerLife, EndsWhenDataFailedInTheMiddleOfAStep) {
+TEST(TrainerLife, CanBeDestroyedAfterAReadError) {
   const Watchdog watchdog("half a step");
   for (const auto& [threads, teams] : {std::pair{2, 2}, {5, 2}, {8, 8}}) {
     const RunConfig config = short_steps(static_cast<uint64_t>(threads), 100);
@@ -264,7 +264,7 @@ TEST(TrainerLife, EndsWhenDataFailedInTheMiddleOfAStep) {
   }
 }
 
-TEST(TrainerLife, AnExceptionInAnEvaluationReachesTheCaller) {
+TEST(TrainerLife, RethrowsAnExceptionOfAnEvaluation) {
   const Watchdog watchdog("evaluation");
   const RandomTokens tokens(1000, kVocabulary);
   const Broken broken(40'000, 37'000);
@@ -293,7 +293,7 @@ void limit_address_space(size_t bytes) {
 }
 
 // As few threads as the system gives: an error, not the end of the program.
-TEST(TrainerLife, ThreadsThatTheSystemRefusesAreAnError) {
+TEST(TrainerLife, TooManyThreadsAreAnError) {
   if (kSanitized) GTEST_SKIP() << "a sanitizer needs the address space that is taken away here";
   const int code = ::quern::test::run_in_child([] {
     const Watchdog watchdog("refused");

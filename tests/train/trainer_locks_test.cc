@@ -65,7 +65,7 @@ struct Shape {
 };
 
 // Fifty steps: micro-batches for every thread, a team for each of two, one team of all.
-TEST(TrainerLocks, AStepTakesNone) {
+TEST(TrainerLocks, StepTakesNoLock) {
   const ::quern::test::Watchdog watchdog("steps");
   constexpr uint32_t kVocabulary = 65, kSteps = 50;
   const RandomTokens tokens(5000, kVocabulary);

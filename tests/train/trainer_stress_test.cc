@@ -56,7 +56,7 @@ void expect_sequential_bits(const RunConfig& config, size_t teams, uint32_t step
 }
 
 // A batch of 8 is one micro-batch, for all threads together; 32 sequences more are one micro-batch more.
-TEST(TrainerStress, TenThousandStepsWithThreadsThatSleep) {
+TEST(TrainerStress, TenThousandStepsWithSleepingThreads) {
   const Watchdog watchdog("10,000 steps", std::chrono::seconds(500));
   constexpr uint32_t kUnit = kSanitized ? 40 : 1000;
   expect_sequential_bits(shortest_steps(4, 8), 0, 3 * kUnit);
@@ -117,7 +117,7 @@ class Interrupter {
   std::thread sender_{[this] { send(); }};
 };
 
-TEST(TrainerStress, StepsWithThreadsThatStopAnywhere) {
+TEST(TrainerStress, StepsWithThreadsPausedByASignal) {
   const Watchdog watchdog("interrupted");
   for (const auto& [threads, batch] : {std::pair{4, 8}, {3, 64}, {8, 256}}) {
     const RunConfig config = shortest_steps(static_cast<uint64_t>(threads), static_cast<uint64_t>(batch));
@@ -138,7 +138,7 @@ TEST(TrainerStress, StepsWithThreadsThatStopAnywhere) {
 #endif
 
 // A whole run: eight workers, evaluations and checkpoints, interrupted and resumed.
-TEST(TrainerStress, ARunWithEightWorkersGivesTheBitsOfOne) {
+TEST(TrainerStress, EightWorkersEqualOneInARun) {
   const Watchdog watchdog("run", std::chrono::seconds(500));
   RunConfig config;
   config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = 0, .dropout = 0.1};

@@ -52,7 +52,7 @@ constexpr uint32_t kSteps = 3;
 
 class TrainerThreads : public ::testing::TestWithParam<Case> {};
 
-TEST_P(TrainerThreads, GiveTheBitsOfASequentialLoop) {
+TEST_P(TrainerThreads, EqualASequentialLoop) {
   const Case& c = GetParam();
   const ::quern::test::Watchdog watchdog(c.name);
   RunConfig config = c.config();
@@ -75,7 +75,7 @@ TEST_P(TrainerThreads, GiveTheBitsOfASequentialLoop) {
 }
 
 // Teams of every kind at any number of threads, beyond those that are chosen by themselves.
-TEST_P(TrainerThreads, InTeamsGiveTheSameBits) {
+TEST_P(TrainerThreads, InTeamsEqualASequentialLoop) {
   const Case& c = GetParam();
   const ::quern::test::Watchdog watchdog(c.name);
   RunConfig config = c.config();
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(Trainer, TheTableOfTheManySegmentsIsJoinedByTasks) {
+TEST(Trainer, LargeTokenTableIsJoinedByTasks) {
   RunConfig config;
   config.model = {1, 5, 160, 32, 0, 0.1};
   config.train.batch = 16;
@@ -127,7 +127,7 @@ TEST(Trainer, TheTableOfTheManySegmentsIsJoinedByTasks) {
   EXPECT_EQ(tasks[static_cast<int>(TaskKind::kUpdate)], 2);
 }
 
-TEST(Trainer, EvaluatesToTheSameBitsForAllThreads) {
+TEST(Trainer, EvaluationDoesNotDependOnThreads) {
   const ::quern::test::Watchdog watchdog("evaluate");
   const RandomTokens tokens(3000, 60);
   for (const uint32_t context : {16u, 256u}) {
@@ -144,7 +144,7 @@ TEST(Trainer, EvaluatesToTheSameBitsForAllThreads) {
 }
 
 // An update that is skipped, in the middle of updates that are not.
-TEST(Trainer, AGradientThatIsNotFiniteChangesNothing) {
+TEST(Trainer, NonFiniteGradientLeavesWeightsUnchanged) {
   const ::quern::test::Watchdog watchdog("not finite");
   RunConfig config;
   config.model = {1, 2, 16, 16, 0, 0.1};
@@ -189,7 +189,7 @@ class RunThreads : public ::testing::Test {
   ::quern::test::TemporaryFolder root_;
 };
 
-TEST_F(RunThreads, TheHashOfTinyOnStoriesIsThatOfASequentialLoop) {
+TEST_F(RunThreads, HashOfTinyEqualsASequentialLoop) {
   const ::quern::test::Watchdog watchdog("tiny on stories", std::chrono::seconds(500));
   RunConfig config = tiny();
   const Dataset dataset = open_dataset(config, {});
