@@ -28,29 +28,29 @@ auto& reach(RunConfig& config) {
 }
 
 template <auto kTable, auto kMember>
-WholeField whole(uint64_t min, uint64_t max) {
+constexpr WholeField whole(uint64_t min, uint64_t max) {
   return {reach<kTable, kMember>, min, max};
 }
 template <auto kTable, auto kMember>
-RealField real(double min, double max) {
+constexpr RealField real(double min, double max) {
   return {reach<kTable, kMember>, min, max};
 }
 template <auto kTable, auto kMember>
-FlagField flag() {
+constexpr FlagField flag() {
   return {reach<kTable, kMember>};
 }
 template <auto kTable, auto kMember>
-ChoiceField choice(std::span<const std::string_view> names) {
+constexpr ChoiceField choice(std::span<const std::string_view> names) {
   using Enum = std::remove_reference_t<decltype(std::declval<RunConfig&>().*kTable.*kMember)>;
   return {[](const RunConfig& config) { return static_cast<size_t>(config.*kTable.*kMember); },
           [](RunConfig& config, size_t i) { config.*kTable.*kMember = static_cast<Enum>(i); }, names};
 }
 template <auto kTable, auto kMember>
-ListField list() {
+constexpr ListField list() {
   return {reach<kTable, kMember>};
 }
 
-TextField recompute() {
+constexpr TextField recompute() {
   return {[](const RunConfig& config) { return to_text(config.train.recompute); },
           [](RunConfig& config, std::string_view text) {
             const auto parsed = parse_recompute(text);
@@ -60,7 +60,7 @@ TextField recompute() {
           "auto, none, every-layer, sqrt or interval=K"};
 }
 
-TextField memory() {
+constexpr TextField memory() {
   return {[](const RunConfig& config) { return exact_bytes(config.train.memory); },
           [](RunConfig& config, std::string_view text) {
             const auto parsed = parse_bytes(text);
@@ -70,107 +70,106 @@ TextField memory() {
           "a size such as 512M or 1.5G; 0: no limit"};
 }
 
-std::vector<Field> make_fields() {
-  using C = RunConfig;
-  constexpr auto kModel = &C::model;
-  constexpr auto kTrain = &C::train;
-  constexpr auto kOptimizer = &C::optimizer;
-  constexpr auto kData = &C::data;
-  constexpr auto kCheckpoint = &C::checkpoint;
-  constexpr auto kLog = &C::log;
-  constexpr auto kDiagnostics = &C::diagnostics;
-  return {
-      {"model", "layers", "Number of transformer blocks.", whole<kModel, &C::Model::layers>(1, nn::kMaxLayers)},
-      {"model", "heads", "Attention heads per block; must divide the width.",
-       whole<kModel, &C::Model::heads>(1, nn::kMaxWidth)},
-      {"model", "width", "Model width (embedding dimension).", whole<kModel, &C::Model::width>(1, nn::kMaxWidth)},
-      {"model", "context", "Context length in tokens.", whole<kModel, &C::Model::context>(1, nn::kMaxContext)},
-      {"model", "vocabulary", "Rows of the token table, at least the tokenizer's vocabulary size; 0: the same size.",
-       whole<kModel, &C::Model::vocabulary>(0, nn::kMaxVocabulary)},
-      {"model", "dropout", "Fraction of activations set to zero during training.",
-       real<kModel, &C::Model::dropout>(0.0, 0.95)},
+using C = RunConfig;
+constexpr auto kModel = &C::model;
+constexpr auto kTrain = &C::train;
+constexpr auto kOptimizer = &C::optimizer;
+constexpr auto kData = &C::data;
+constexpr auto kCheckpoint = &C::checkpoint;
+constexpr auto kLog = &C::log;
+constexpr auto kDiagnostics = &C::diagnostics;
 
-      {"train", "steps", "Number of weight updates.", whole<kTrain, &C::Train::steps>(0, kMany)},
-      {"train", "batch", "Sequences per round.", whole<kTrain, &C::Train::batch>(1, 1'000'000)},
-      {"train", "accumulation",
-       "Rounds per update (gradient accumulation): k rounds of n sequences are bit-identical to one of k x n.",
-       whole<kTrain, &C::Train::accumulation>(1, 1'000'000)},
-      {"train", "seed", "Seed of all random numbers. Put values of 2^63 and above in quotation marks.",
-       whole<kTrain, &C::Train::seed>(0, kMaxSeed)},
-      {"train", "precision",
-       "Storage format of matrices for products and of activations for backward; arithmetic and gradients are fp32.",
-       choice<kTrain, &C::Train::precision>(kPrecisions)},
-      {"train", "recompute", "Activations to recompute in backward. Does not affect the result.", recompute()},
-      {"train", "memory", "Memory limit of the run. Does not affect the result.", memory()},
-      {"train", "threads", "Worker threads; 0: all cores. Does not affect the result.",
-       whole<kTrain, &C::Train::threads>(0, kMaxThreads)},
-      {"train", "pin", "Pin each thread to one core. For machines that run nothing else.",
-       flag<kTrain, &C::Train::pin>()},
-      {"train", "validation_interval",
-       "Steps between evaluations on held-out text, in addition to one at every checkpoint; 0: only at the end.",
-       whole<kTrain, &C::Train::validation_interval>(0, kMany)},
-      {"train", "validation_batches", "Batches per evaluation; 0: all of the held-out text.",
-       whole<kTrain, &C::Train::validation_batches>(0, kMany)},
+constexpr Field kFields[] = {
+    {"model", "layers", "Number of transformer blocks.", whole<kModel, &C::Model::layers>(1, nn::kMaxLayers)},
+    {"model", "heads", "Attention heads per block; must divide the width.",
+     whole<kModel, &C::Model::heads>(1, nn::kMaxWidth)},
+    {"model", "width", "Model width (embedding dimension).", whole<kModel, &C::Model::width>(1, nn::kMaxWidth)},
+    {"model", "context", "Context length in tokens.", whole<kModel, &C::Model::context>(1, nn::kMaxContext)},
+    {"model", "vocabulary", "Rows of the token table, at least the tokenizer's vocabulary size; 0: the same size.",
+     whole<kModel, &C::Model::vocabulary>(0, nn::kMaxVocabulary)},
+    {"model", "dropout", "Fraction of activations set to zero during training.",
+     real<kModel, &C::Model::dropout>(0.0, 0.95)},
 
-      {"optimizer", "rate", "Learning rate after warm-up.", real<kOptimizer, &C::Optimizer::rate>(0.0, 10.0)},
-      {"optimizer", "min_rate", "Learning rate at the last step; not used by the constant schedule.",
-       real<kOptimizer, &C::Optimizer::min_rate>(0.0, 10.0)},
-      {"optimizer", "warmup", "Steps over which the learning rate rises from 0.",
-       whole<kOptimizer, &C::Optimizer::warmup>(0, kMany)},
-      {"optimizer", "schedule", "Learning rate schedule after warm-up.",
-       choice<kOptimizer, &C::Optimizer::schedule>(kSchedules)},
-      {"optimizer", "beta1", "AdamW: decay of the running mean of gradients.",
-       real<kOptimizer, &C::Optimizer::beta1>(0.0, 0.999999)},
-      {"optimizer", "beta2", "AdamW: decay of the running mean of squared gradients.",
-       real<kOptimizer, &C::Optimizer::beta2>(0.0, 0.999999)},
-      {"optimizer", "epsilon", "AdamW: added to the square root of the mean of squared gradients.",
-       real<kOptimizer, &C::Optimizer::epsilon>(1e-30, 1.0)},
-      {"optimizer", "weight_decay", "AdamW: decay of matrices towards 0, multiplied by the learning rate.",
-       real<kOptimizer, &C::Optimizer::weight_decay>(0.0, 100.0)},
-      {"optimizer", "clip", "Gradient clipping: maximum gradient norm over all weights; 0: no clipping.",
-       real<kOptimizer, &C::Optimizer::clip>(0.0, 1e9)},
+    {"train", "steps", "Number of weight updates.", whole<kTrain, &C::Train::steps>(0, kMany)},
+    {"train", "batch", "Sequences per round.", whole<kTrain, &C::Train::batch>(1, 1'000'000)},
+    {"train", "accumulation",
+     "Rounds per update (gradient accumulation): k rounds of n sequences are bit-identical to one of k x n.",
+     whole<kTrain, &C::Train::accumulation>(1, 1'000'000)},
+    {"train", "seed", "Seed of all random numbers. Put values of 2^63 and above in quotation marks.",
+     whole<kTrain, &C::Train::seed>(0, kMaxSeed)},
+    {"train", "precision",
+     "Storage format of matrices for products and of activations for backward; arithmetic and gradients are fp32.",
+     choice<kTrain, &C::Train::precision>(kPrecisions)},
+    {"train", "recompute", "Activations to recompute in backward. Does not affect the result.", recompute()},
+    {"train", "memory", "Memory limit of the run. Does not affect the result.", memory()},
+    {"train", "threads", "Worker threads; 0: all cores. Does not affect the result.",
+     whole<kTrain, &C::Train::threads>(0, kMaxThreads)},
+    {"train", "pin", "Pin each thread to one core. For machines that run nothing else.",
+     flag<kTrain, &C::Train::pin>()},
+    {"train", "validation_interval",
+     "Steps between evaluations on held-out text, in addition to one at every checkpoint; 0: only at the end.",
+     whole<kTrain, &C::Train::validation_interval>(0, kMany)},
+    {"train", "validation_batches", "Batches per evaluation; 0: all of the held-out text.",
+     whole<kTrain, &C::Train::validation_batches>(0, kMany)},
 
-      {"data", "paths",
-       "Text files, directories of text files, JSON Lines files, or token shards; empty: generated stories.",
-       list<kData, &C::Data::paths>()},
-      {"data", "stories_bytes", "Size of the generated stories in bytes.",
-       whole<kData, &C::Data::stories_bytes>(1000, 100'000'000'000)},
-      {"data", "tokenizer", "What a token is: a byte, a character, or a word piece learned from the text.",
-       choice<kData, &C::Data::tokenizer>(kTokenizers)},
-      {"data", "vocabulary", "Vocabulary size of bpe: 256 bytes, the learned tokens and <|endoftext|>.",
-       whole<kData, &C::Data::vocabulary>(256, 1'000'000)},
-      {"data", "validation_fraction", "Fraction of the text that is held out, taken from its end.",
-       real<kData, &C::Data::validation_fraction>(0.0, 0.9)},
-      {"data", "sampling",
-       "random: anywhere. epoch: every block once per epoch. stream: in order, tokenised during training.",
-       choice<kData, &C::Data::sampling>(kSamplings)},
+    {"optimizer", "rate", "Learning rate after warm-up.", real<kOptimizer, &C::Optimizer::rate>(0.0, 10.0)},
+    {"optimizer", "min_rate", "Learning rate at the last step; not used by the constant schedule.",
+     real<kOptimizer, &C::Optimizer::min_rate>(0.0, 10.0)},
+    {"optimizer", "warmup", "Steps over which the learning rate rises from 0.",
+     whole<kOptimizer, &C::Optimizer::warmup>(0, kMany)},
+    {"optimizer", "schedule", "Learning rate schedule after warm-up.",
+     choice<kOptimizer, &C::Optimizer::schedule>(kSchedules)},
+    {"optimizer", "beta1", "AdamW: decay of the running mean of gradients.",
+     real<kOptimizer, &C::Optimizer::beta1>(0.0, 0.999999)},
+    {"optimizer", "beta2", "AdamW: decay of the running mean of squared gradients.",
+     real<kOptimizer, &C::Optimizer::beta2>(0.0, 0.999999)},
+    {"optimizer", "epsilon", "AdamW: added to the square root of the mean of squared gradients.",
+     real<kOptimizer, &C::Optimizer::epsilon>(1e-30, 1.0)},
+    {"optimizer", "weight_decay", "AdamW: decay of matrices towards 0, multiplied by the learning rate.",
+     real<kOptimizer, &C::Optimizer::weight_decay>(0.0, 100.0)},
+    {"optimizer", "clip", "Gradient clipping: maximum gradient norm over all weights; 0: no clipping.",
+     real<kOptimizer, &C::Optimizer::clip>(0.0, 1e9)},
 
-      {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",
-       whole<kCheckpoint, &C::Checkpoint::interval>(0, kMany)},
-      {"checkpoint", "keep", "Number of most recent checkpoints to keep.",
-       whole<kCheckpoint, &C::Checkpoint::keep>(1, kMany)},
-      {"checkpoint", "keep_best", "Also keep the checkpoint with the lowest validation loss.",
-       flag<kCheckpoint, &C::Checkpoint::keep_best>()},
+    {"data", "paths",
+     "Text files, directories of text files, JSON Lines files, or token shards; empty: generated stories.",
+     list<kData, &C::Data::paths>()},
+    {"data", "stories_bytes", "Size of the generated stories in bytes.",
+     whole<kData, &C::Data::stories_bytes>(1000, 100'000'000'000)},
+    {"data", "tokenizer", "What a token is: a byte, a character, or a word piece learned from the text.",
+     choice<kData, &C::Data::tokenizer>(kTokenizers)},
+    {"data", "vocabulary", "Vocabulary size of bpe: 256 bytes, the learned tokens and <|endoftext|>.",
+     whole<kData, &C::Data::vocabulary>(256, 1'000'000)},
+    {"data", "validation_fraction", "Fraction of the text that is held out, taken from its end.",
+     real<kData, &C::Data::validation_fraction>(0.0, 0.9)},
+    {"data", "sampling",
+     "random: anywhere. epoch: every block once per epoch. stream: in order, tokenised during training.",
+     choice<kData, &C::Data::sampling>(kSamplings)},
 
-      {"log", "interval", "Steps between lines in metrics.jsonl, and between points in TensorBoard.",
-       whole<kLog, &C::Log::interval>(1, kMany)},
-      {"log", "tensorboard", "Also write TensorBoard event files, to the subdirectory tensorboard of the run.",
-       flag<kLog, &C::Log::tensorboard>()},
-      {"log", "histogram_interval", "Steps between histograms of all weights in TensorBoard; 0: none.",
-       whole<kLog, &C::Log::histogram_interval>(0, kMany)},
+    {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",
+     whole<kCheckpoint, &C::Checkpoint::interval>(0, kMany)},
+    {"checkpoint", "keep", "Number of most recent checkpoints to keep.",
+     whole<kCheckpoint, &C::Checkpoint::keep>(1, kMany)},
+    {"checkpoint", "keep_best", "Also keep the checkpoint with the lowest validation loss.",
+     flag<kCheckpoint, &C::Checkpoint::keep_best>()},
 
-      {"diagnostics", "health_interval",
-       "Steps between gradient statistics of every tensor; 0: never. Does not affect the result.",
-       whole<kDiagnostics, &C::Diagnostics::health_interval>(0, kMany)},
-      {"diagnostics", "spike_z",
-       "A loss this many standard deviations above the previous ones is an incident; 0: only if not finite.",
-       real<kDiagnostics, &C::Diagnostics::spike_z>(0.0, 1e6)},
-      {"diagnostics", "policy", "After an incident: stop, skip the update, or roll back to the last checkpoint.",
-       choice<kDiagnostics, &C::Diagnostics::policy>(kPolicies)},
-      {"diagnostics", "incident_limit", "Maximum number of incidents to skip or roll back; one more stops the run.",
-       whole<kDiagnostics, &C::Diagnostics::incident_limit>(0, kMany)},
-  };
-}
+    {"log", "interval", "Steps between lines in metrics.jsonl, and between points in TensorBoard.",
+     whole<kLog, &C::Log::interval>(1, kMany)},
+    {"log", "tensorboard", "Also write TensorBoard event files, to the subdirectory tensorboard of the run.",
+     flag<kLog, &C::Log::tensorboard>()},
+    {"log", "histogram_interval", "Steps between histograms of all weights in TensorBoard; 0: none.",
+     whole<kLog, &C::Log::histogram_interval>(0, kMany)},
+
+    {"diagnostics", "health_interval",
+     "Steps between gradient statistics of every tensor; 0: never. Does not affect the result.",
+     whole<kDiagnostics, &C::Diagnostics::health_interval>(0, kMany)},
+    {"diagnostics", "spike_z",
+     "A loss this many standard deviations above the previous ones is an incident; 0: only if not finite.",
+     real<kDiagnostics, &C::Diagnostics::spike_z>(0.0, 1e6)},
+    {"diagnostics", "policy", "After an incident: stop, skip the update, or roll back to the last checkpoint.",
+     choice<kDiagnostics, &C::Diagnostics::policy>(kPolicies)},
+    {"diagnostics", "incident_limit", "Maximum number of incidents to skip or roll back; one more stops the run.",
+     whole<kDiagnostics, &C::Diagnostics::incident_limit>(0, kMany)},
+};
 
 std::string join_choices(std::span<const std::string_view> names) {
   std::string text;
@@ -193,10 +192,7 @@ TokenizerKind tokenizer_kind(std::string_view name) {
 
 std::string_view policy_name(Policy policy) { return kPolicies[static_cast<size_t>(policy)]; }
 
-std::span<const Field> fields() {
-  static const std::vector<Field> all = make_fields();
-  return all;
-}
+std::span<const Field> fields() { return kFields; }
 
 std::string allowed_values(const Field& field) {
   struct Visitor {
