@@ -16,40 +16,29 @@ class Observers : public Observer {
   void add(Observer& observer) { observers_.push_back(&observer); }
 
   void on_preparing(std::string_view what, uint64_t done, uint64_t total) override {
-    for (Observer* observer : observers_) observer->on_preparing(what, done, total);
+    call(&Observer::on_preparing, what, done, total);
   }
-  void on_start(const RunStart& start) override {
-    for (Observer* observer : observers_) observer->on_start(start);
-  }
-  void on_step(const StepReport& report) override {
-    for (Observer* observer : observers_) observer->on_step(report);
-  }
-  void on_health(const HealthReport& report) override {
-    for (Observer* observer : observers_) observer->on_health(report);
-  }
-  void on_incident(const IncidentReport& report) override {
-    for (Observer* observer : observers_) observer->on_incident(report);
-  }
-  void on_validation(uint64_t step, double loss) override {
-    for (Observer* observer : observers_) observer->on_validation(step, loss);
-  }
+  void on_start(const RunStart& start) override { call(&Observer::on_start, start); }
+  void on_step(const StepReport& report) override { call(&Observer::on_step, report); }
+  void on_health(const HealthReport& report) override { call(&Observer::on_health, report); }
+  void on_incident(const IncidentReport& report) override { call(&Observer::on_incident, report); }
+  void on_validation(uint64_t step, double loss) override { call(&Observer::on_validation, step, loss); }
   void on_weights(uint64_t step, std::span<const NamedValues> weights) override {
-    for (Observer* observer : observers_) observer->on_weights(step, weights);
+    call(&Observer::on_weights, step, weights);
   }
   void on_checkpoint(uint64_t step, const std::filesystem::path& path) override {
-    for (Observer* observer : observers_) observer->on_checkpoint(step, path);
+    call(&Observer::on_checkpoint, step, path);
   }
-  void on_step_end(uint64_t step) override {
-    for (Observer* observer : observers_) observer->on_step_end(step);
-  }
-  void on_end(const RunEnd& end) override {
-    for (Observer* observer : observers_) observer->on_end(end);
-  }
-  void on_warning(const std::string& text) override {
-    for (Observer* observer : observers_) observer->on_warning(text);
-  }
+  void on_step_end(uint64_t step) override { call(&Observer::on_step_end, step); }
+  void on_end(const RunEnd& end) override { call(&Observer::on_end, end); }
+  void on_warning(const std::string& text) override { call(&Observer::on_warning, text); }
 
  private:
+  template <typename Function, typename... Arguments>
+  void call(Function function, const Arguments&... arguments) {
+    for (Observer* observer : observers_) (observer->*function)(arguments...);
+  }
+
   std::vector<Observer*> observers_;
 };
 
