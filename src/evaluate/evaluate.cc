@@ -30,7 +30,7 @@ LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& wind
       windows_(windows),
       tokenizer_(tokenizer),
       T_(model.activations().context),
-      at_once_(micro_batch_size),
+      micro_batch_size_(micro_batch_size),
       count_((windows.windows() + micro_batch_size - 1) / micro_batch_size),
       rented_losses_(pool.rent(2 * windows.windows())),
       rented_bytes_(pool.rent(2 * count_, Fill::kZero)),
@@ -40,9 +40,9 @@ LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& wind
       tokens_(rented_tokens_.as<int32_t>()) {}
 
 void LossTasks::run(uint32_t task, size_t team, nn::Workspace& work, const Member& member) {
-  const uint64_t first = task * at_once_;
-  const size_t n = std::min<uint64_t>(at_once_, windows_.windows() - first);
-  int32_t *inputs = tokens_.data() + 2 * team * at_once_ * T_, *targets = inputs + at_once_ * T_;
+  const uint64_t first = task * micro_batch_size_;
+  const size_t n = std::min<uint64_t>(micro_batch_size_, windows_.windows() - first);
+  int32_t *inputs = tokens_.data() + 2 * team * micro_batch_size_ * T_, *targets = inputs + micro_batch_size_ * T_;
   if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), inputs, targets);
   member.meet();
   model_.loss({.tokens = inputs, .targets = targets, .sequences = n, .T = T_}, work, member);

@@ -2,6 +2,7 @@
 // number of threads.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -38,7 +39,9 @@ struct WorkerTimes {
   double total = 0;  // threads x seconds of steps
   WaitTimes waits;
 
-  double utilisation() const { return total > 0 ? 1 - waits.sum() / total : 0; }
+  // A wait that began before a step counts in the step in which it ends, so on a busy machine waits can exceed the
+  // total.
+  double utilisation() const { return total > 0 ? std::max(0.0, 1 - waits.sum() / total) : 0; }
 };
 
 // A step needs no lock or barrier. The calling thread feeds micro-batches, prefetched by a background thread, into the
