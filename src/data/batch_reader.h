@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/columns.h"
+
 namespace quern::data {
 
 // A position in a text that is tokenised while it is read: token `token` of piece `piece`. Piece numbers continue to
@@ -20,7 +22,10 @@ struct Batch {
   uint32_t step = 0;
   uint32_t first = 0;      // index of its first sequence within the step
   uint32_t sequences = 0;  // at most PrefetchOptions::micro_batch_size
-  std::vector<int32_t> inputs, targets;
+  // Targets of the whole step that count for the loss, known before the step starts: the loss is divided by it, so that
+  // the result does not depend on the cut into rounds and micro-batches. At first all; read() may lower it.
+  uint64_t counted_targets = 0;
+  Columns columns;       // of BatchSource::columns(), with room for micro_batch_size sequences
   StreamPosition after;  // start of the next sequence
 };
 
@@ -31,8 +36,8 @@ class BatchReader {
   BatchReader& operator=(const BatchReader&) = delete;
   virtual ~BatchReader() = default;
 
-  // Fills inputs, targets and `after` for the sequences given by the other members. They must follow those of the
-  // previous call.
+  // Fills the columns and `after` for the sequences given by the other members, and lowers counted_targets if some
+  // targets of the step do not count. The sequences must follow those of the previous call.
   virtual void read(Batch& batch) = 0;
 };
 
@@ -40,10 +45,18 @@ class BatchSource {
  public:
   virtual ~BatchSource() = default;
 
+  // What its batches contain.
+  virtual std::vector<ColumnSpec> columns() const = 0;
+
   // A reader that starts at `position`, the `after` of the previous batch. The source must outlive the reader.
   virtual std::unique_ptr<BatchReader> reader(const StreamPosition& position) const = 0;
 
  protected:
+  // Tokens and targets of text.
+  static std::vector<ColumnSpec> text_columns(size_t context) {
+    return {{kTokensColumn, ColumnType::kInt32, context}, {kTargetsColumn, ColumnType::kInt32, context}};
+  }
+
   BatchSource() = default;
   BatchSource(const BatchSource&) = default;
   BatchSource& operator=(const BatchSource&) = default;

@@ -42,7 +42,8 @@ class TrainingReader final : public BatchReader {
  public:
   explicit TrainingReader(const TrainingBatches& source) : source_(source) {}
   void read(Batch& batch) override {
-    source_.fill(batch.step, batch.first, batch.sequences, batch.inputs.data(), batch.targets.data());
+    source_.fill(batch.step, batch.first, batch.sequences, batch.columns.ints(kTokensColumn).data(),
+                 batch.columns.ints(kTargetsColumn).data());
   }
 
  private:

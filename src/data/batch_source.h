@@ -46,6 +46,7 @@ class TrainingBatches : public BatchSource {
   // token outside the vocabulary.
   void fill(uint32_t step, uint32_t first, uint32_t count, int32_t* inputs, int32_t* targets) const;
 
+  std::vector<ColumnSpec> columns() const override { return text_columns(options_.context); }
   std::unique_ptr<BatchReader> reader(const StreamPosition&) const override;
 
   // Position in the stream of the first input of a sequence; it reads context + 1 tokens from there.

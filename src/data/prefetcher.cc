@@ -8,8 +8,7 @@ Prefetcher::Prefetcher(const BatchSource& source, const PrefetchOptions& options
     : source_(source), options_(options), free_(kAhead), ready_(kAhead) {
   for (size_t i = 0; i < kAhead; ++i) {
     batches_.push_back(std::make_unique<Batch>());
-    batches_.back()->inputs.resize(size_t{options.micro_batch_size} * options.context);
-    batches_.back()->targets.resize(size_t{options.micro_batch_size} * options.context);
+    batches_.back()->columns = Columns(source.columns(), options.micro_batch_size);
     free_.push(batches_.back().get());
   }
   producer_ = std::thread([this] { produce(); });
@@ -46,6 +45,7 @@ bool Prefetcher::produce_step(BatchReader& reader, uint32_t step) {
     b.step = step;
     b.first = first;
     b.sequences = std::min(options_.micro_batch_size, options_.sequences_per_step - first);
+    b.counted_targets = uint64_t{options_.sequences_per_step} * options_.context;
     reader.read(b);
     if (!ready_.push(&b)) return false;
   }

@@ -28,11 +28,12 @@ class StreamReader final : public BatchReader {
 
   void read(Batch& batch) override {
     if (!started_) start();
+    const auto tokens = batch.columns.ints(kTokensColumn).begin(), targets = batch.columns.ints(kTargetsColumn).begin();
     for (uint32_t i = 0; i < batch.sequences; ++i) {
       next_window();
       const size_t row = size_t{i} * context_;
-      std::copy_n(window_.begin(), context_, batch.inputs.begin() + static_cast<ptrdiff_t>(row));
-      std::copy_n(window_.begin() + 1, context_, batch.targets.begin() + static_cast<ptrdiff_t>(row));
+      std::copy_n(window_.begin(), context_, tokens + static_cast<ptrdiff_t>(row));
+      std::copy_n(window_.begin() + 1, context_, targets + static_cast<ptrdiff_t>(row));
     }
     batch.after = position_;
   }

@@ -22,6 +22,8 @@ class StreamBatches final : public BatchSource {
   // `tokenizer` must outlive this object. The text must have at least one token.
   StreamBatches(TextPieces text, const Tokenizer& tokenizer, const StreamOptions& options);
 
+  std::vector<ColumnSpec> columns() const override { return text_columns(options_.context); }
+
   // Does not read any text before the piece of `position`. The first read throws an Error if the position is not in the
   // text.
   std::unique_ptr<BatchReader> reader(const StreamPosition& position) const override;

@@ -3,7 +3,14 @@
 #include <algorithm>
 #include <memory>
 
+#include "kernels/cross_entropy.h"
+
 namespace quern::train {
+
+uint64_t StepTokens::counted_targets() const {
+  const auto ignored = std::count(targets.begin(), targets.end(), kernels::kIgnoreTarget);
+  return targets.size() - static_cast<uint64_t>(ignored);
+}
 
 StepTokens read_step(const StepContext& step, const RunState& at) {
   const size_t T = step.config.model.context, sequences = step.config.sequences_per_step();
@@ -14,11 +21,11 @@ StepTokens read_step(const StepContext& step, const RunState& at) {
   for (size_t first = 0; first < sequences; first += step.plan.cut.micro_batch_size) {
     batch.first = static_cast<uint32_t>(first);
     batch.sequences = static_cast<uint32_t>(std::min(step.plan.cut.micro_batch_size, sequences - first));
-    batch.inputs.resize(batch.sequences * T);
-    batch.targets.resize(batch.sequences * T);
+    batch.columns = Columns(step.batches.columns(), batch.sequences);
     reader->read(batch);
-    tokens.inputs.insert(tokens.inputs.end(), batch.inputs.begin(), batch.inputs.end());
-    tokens.targets.insert(tokens.targets.end(), batch.targets.begin(), batch.targets.end());
+    const auto inputs = batch.columns.ints(kTokensColumn), targets = batch.columns.ints(kTargetsColumn);
+    tokens.inputs.insert(tokens.inputs.end(), inputs.begin(), inputs.end());
+    tokens.targets.insert(tokens.targets.end(), targets.begin(), targets.end());
   }
   return tokens;
 }
@@ -27,19 +34,19 @@ StepTokens read_step(const StepContext& step, const RunState& at) {
 // their writes visible, and the queue will make the writes here visible to them.
 Findings examine(const StepContext& step, const StepTokens& tokens, const RunState& at) {
   const size_t T = step.config.model.context, sequences = step.config.sequences_per_step();
-  const auto scale = static_cast<float>(1 / static_cast<double>(sequences * T));
+  const float scale = scale_of(tokens.counted_targets());
   step.gradient.measure(false);
   FirstBad watch;
   for (size_t s = 0; s < sequences && !watch.where(); ++s) {
-    step.model.forward_backward({.tokens = tokens.inputs.data() + s * T,
-                                 .targets = tokens.targets.data() + s * T,
-                                 .sequences = 1,
-                                 .T = T,
-                                 .seed = step.config.train.seed,
-                                 .step = at.next_data_step(),
-                                 .first_sequence = static_cast<uint32_t>(s),
-                                 .turn = {.number = step.turns++, .first = s == 0, .last = true}},
-                                {.scale = scale, .gradient = step.gradient, .watch = &watch}, step.work);
+    step.model.forward_backward(
+        {.columns = {{kTokensColumn, tokens.inputs.data() + s * T}, {kTargetsColumn, tokens.targets.data() + s * T}},
+         .sequences = 1,
+         .T = T,
+         .seed = step.config.train.seed,
+         .step = at.next_data_step(),
+         .first_sequence = static_cast<uint32_t>(s),
+         .turn = {.number = step.turns++, .first = s == 0, .last = true}},
+        {.scale = scale, .gradient = step.gradient, .watch = &watch}, step.work);
   }
   step.gradient.join_all();
   return {.weight = first_bad_tensor(step.model.parameters(), step.model.weights().values()), .pass = watch.where()};

@@ -13,6 +13,8 @@ namespace quern::train {
 // The token ids of a step: (sequences, T) each.
 struct StepTokens {
   std::vector<int32_t> inputs, targets;
+
+  uint64_t counted_targets() const;  // that are not kernels::kIgnoreTarget
 };
 
 // The tokens of the step that starts in the state `at`.

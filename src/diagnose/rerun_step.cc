@@ -16,6 +16,7 @@ class RecordedBatches : public data::BatchSource {
  public:
   RecordedBatches(const StepTokens& tokens, size_t context) : tokens_(tokens), context_(context) {}
 
+  std::vector<ColumnSpec> columns() const override { return text_columns(context_); }
   std::unique_ptr<data::BatchReader> reader(const data::StreamPosition&) const override {
     return std::make_unique<Reader>(*this);
   }
@@ -26,8 +27,9 @@ class RecordedBatches : public data::BatchSource {
     explicit Reader(const RecordedBatches& source) : source_(source) {}
     void read(data::Batch& batch) override {
       const size_t n = batch.sequences * source_.context_, at = batch.first * source_.context_;
-      std::copy_n(source_.tokens_.inputs.data() + at, n, batch.inputs.data());
-      std::copy_n(source_.tokens_.targets.data() + at, n, batch.targets.data());
+      std::copy_n(source_.tokens_.inputs.data() + at, n, batch.columns.ints(kTokensColumn).data());
+      std::copy_n(source_.tokens_.targets.data() + at, n, batch.columns.ints(kTargetsColumn).data());
+      batch.counted_targets = source_.tokens_.counted_targets();
     }
 
    private:

@@ -45,7 +45,7 @@ void LossTasks::run(uint32_t task, size_t team, nn::Workspace& work, const Membe
   int32_t *inputs = tokens_.data() + 2 * team * micro_batch_size_ * T_, *targets = inputs + micro_batch_size_ * T_;
   if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), inputs, targets);
   member.meet();
-  model_.loss({.tokens = inputs, .targets = targets, .sequences = n, .T = T_}, work, member);
+  model_.loss({.columns = {{kTokensColumn, inputs}, {kTargetsColumn, targets}}, .sequences = n, .T = T_}, work, member);
   if (!member.leads()) return;
   for (size_t s = 0; s < n; ++s) losses_[first + s] = work.loss_of_sequence(s, T_);
   if (tokenizer_ != nullptr) bytes_[task] = bytes_of(*tokenizer_, {targets, n * T_});

@@ -60,8 +60,9 @@ void compute_logits(const nn::LanguageModel& model, const Sequences& sequences, 
   assert(out.size() == sequences.count * T * V);
   if (sequences.count == 0) return;
   compute_in_parts(model, sequences.count, T, threads, [&](const Part& part) {
-    model.logits({.tokens = sequences.tokens.data() + part.first * T, .sequences = part.count, .T = T},
-                 out.data() + part.first * T * V, part.work, part.member);
+    model.logits(
+        {.columns = {{kTokensColumn, sequences.tokens.data() + part.first * T}}, .sequences = part.count, .T = T},
+        out.data() + part.first * T * V, part.work, part.member);
   });
 }
 
@@ -81,7 +82,9 @@ double compute_loss(const nn::LanguageModel& model, const Sequences& sequences, 
       sequences.count);  // added in order, so that the sum does not depend on how they were split
   compute_in_parts(model, sequences.count, T, threads, [&](const Part& part) {
     const size_t at = part.first * T;
-    model.loss({.tokens = inputs.data() + at, .targets = targets.data() + at, .sequences = part.count, .T = T},
+    model.loss({.columns = {{kTokensColumn, inputs.data() + at}, {kTargetsColumn, targets.data() + at}},
+                .sequences = part.count,
+                .T = T},
                part.work, part.member);
     if (!part.member.leads()) return;
     for (size_t s = 0; s < part.count; ++s) losses[part.first + s] = part.work.loss_of_sequence(s, T);

@@ -102,8 +102,9 @@ void Decoder::pass(const Member& member) {
   for (size_t first = cached_, rows = 0; first < window_.size(); first += rows) {
     rows = std::min(kMaxRows, window_.size() - first);
     const bool last = first + rows == window_.size();
-    model_->decode({.tokens = window_.data() + first, .sequences = 1, .T = rows, .first_position = first}, cache_, last,
-                   work_, member);
+    model_->decode(
+        {.columns = {{kTokensColumn, window_.data() + first}}, .sequences = 1, .T = rows, .first_position = first},
+        cache_, last, work_, member);
   }
 }
 

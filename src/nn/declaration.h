@@ -1,6 +1,9 @@
 // What a model consists of, before any memory is allocated: layers add to it when they are constructed.
 #pragma once
 
+#include <vector>
+
+#include "core/columns.h"
 #include "nn/activation_plan.h"
 #include "nn/parameter_table.h"
 
@@ -11,6 +14,7 @@ struct Declaration {
 
   ParameterTable parameters;
   ActivationPlan activations;
+  std::vector<ColumnSpec> columns;  // of a batch, that the layers read
 };
 
 }  // namespace quern::nn

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/columns.h"
+
 namespace quern::nn {
 
 // The position at which a micro-batch's gradient is added.
@@ -14,8 +16,7 @@ struct Turn {
 };
 
 struct MicroBatch {
-  const int32_t* tokens = nullptr;   // (sequences, T)
-  const int32_t* targets = nullptr;  // (sequences, T), kernels::kIgnoreTarget for none
+  ColumnRefs columns = {};  // what the model reads (Model::columns()); the first sequence of each
   size_t sequences = 0;
   size_t T = 0;
   size_t first_position = 0;  // of every sequence; positions before it are in a cache

@@ -30,6 +30,8 @@ class Model {
 
   const ParameterTable& parameters() const { return declaration_.parameters; }
   const ActivationPlan& activations() const { return declaration_.activations; }
+  // What it reads of a batch. Targets that are kernels::kIgnoreTarget do not count.
+  const std::vector<ColumnSpec>& columns() const { return declaration_.columns; }
   Weights& weights() { return weights_; }
   const Weights& weights() const { return weights_; }
 

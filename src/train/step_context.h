@@ -13,6 +13,12 @@
 
 namespace quern::train {
 
+// The factor of a step's gradient: the loss is the mean over the targets that count. A step without any changes
+// nothing.
+inline float scale_of(uint64_t counted_targets) {
+  return counted_targets == 0 ? 0.0f : static_cast<float>(1 / static_cast<double>(counted_targets));
+}
+
 // Valid between two steps. The members below `gradient` are scratch memory, which the next step overwrites: diagnosis
 // may repeat passes in it.
 struct StepContext {

@@ -1,10 +1,14 @@
 #include "train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 #include <utility>
 
+#include "core/error.h"
 #include "core/process_memory.h"
 #include "core/thread_profile.h"
 #include "nn/regions.h"
@@ -44,6 +48,18 @@ OptimizerOptions optimizer_options(const RunConfig& config) {
 }
 
 // Measures a step from its construction to stop().
+// Error unless the data has every column that the model reads.
+void check_columns(const nn::Model& model, const data::BatchSource& batches) {
+  const std::vector<ColumnSpec> found = batches.columns();
+  for (const ColumnSpec& wanted : model.columns()) {
+    if (std::find(found.begin(), found.end(), wanted) != found.end()) continue;
+    std::string names;
+    for (const ColumnSpec& column : found) names += fmt::format(" {} ({} per sequence)", column.name, column.width);
+    throw Error("[train] the model reads column {} with {} values per sequence; the data has{}", wanted.name,
+                wanted.width, names.empty() ? " none" : names);
+  }
+}
+
 class StepTimer {
  public:
   explicit StepTimer(Workers& workers) : workers_(workers) {
@@ -79,6 +95,7 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, co
       gradient_(model.parameters(), options_.teams != 0 ? options_.teams : plan.cut.teams),
       losses_(config.sequences_per_step()),
       changes_(model.parameters().segments().size()) {
+  check_columns(model, batches);
   if (options_.teams != 0) plan_.cut.teams = options_.teams;
   const size_t threads = plan_.threads, teams = plan_.cut.teams;
   for (size_t team = 0; team < teams; ++team) work_.emplace_back(model.activations(), plan_.workspace(team));
@@ -122,19 +139,17 @@ StepReport Trainer::step() {
 void Trainer::train_micro_batch(const Task& task, size_t team, const Member& member) {
   const data::Batch& batch = *task.batch;
   const uint32_t index = task.index;
-  const double tokens = static_cast<double>(config_.sequences_per_step() * config_.model.context);
   nn::Workspace& work = work_[team];
   set_profile_place({.step = batch.step + 1, .micro_batch = index});
   model_.forward_backward(
-      {.tokens = batch.inputs.data(),
-       .targets = batch.targets.data(),
+      {.columns = ColumnRefs(batch.columns),
        .sequences = batch.sequences,
        .T = config_.model.context,
        .seed = config_.train.seed,
        .step = batch.step,
        .first_sequence = batch.first,
        .turn = {.number = turns_done_ + index, .first = index == 0, .last = index + 1 == plan_.cut.micro_batches}},
-      {.scale = static_cast<float>(1 / tokens), .gradient = gradient_}, work, member);
+      {.scale = scale_of(batch.counted_targets), .gradient = gradient_}, work, member);
   if (!member.leads()) return;
   for (size_t s = 0; s < batch.sequences; ++s) {
     losses_[batch.first + s] = work.loss_of_sequence(s, config_.model.context);
@@ -206,6 +221,7 @@ bool Trainer::feed_micro_batches() {
     data::Batch* batch = next_batch();
     if (batch == nullptr) break;  // a worker failed
     if (state_.stream) state_.stream = batch->after;
+    current_.counted_targets = batch->counted_targets;
     workers_->submit({.kind = TaskKind::kTrain, .index = i, .batch = batch});
   }
   return true;
@@ -228,8 +244,8 @@ bool Trainer::begin_join() {
 
 bool Trainer::begin_update() {
   current_.update = optimizer_->begin(gradient_.squared_norm(), current_.rate, state_.updates + 1);
-  const double tokens = static_cast<double>(config_.sequences_per_step() * config_.model.context);
-  current_.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / tokens;
+  const double targets = static_cast<double>(std::max<uint64_t>(1, current_.counted_targets));
+  current_.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / targets;
   current_.spike_z = std::isfinite(current_.loss) ? state_.losses.z(current_.loss) : 0;
   current_.trouble = judge();
   return updates() && submit_to_every_team(TaskKind::kUpdate, model_.parameters().segments().size());

@@ -113,6 +113,7 @@ class Trainer {
   // Of the step that is running, or of the last one.
   struct Current {
     double rate = 0, loss = 0, spike_z = 0, data_wait = 0;
+    uint64_t counted_targets = 0;
     Trouble trouble = Trouble::kNone;
     UpdateReport update = {};
     bool measured = false;  // whether it collects statistics; set before its first task is submitted

@@ -62,8 +62,10 @@ TEST(Prefetcher, ReturnsEveryBatchInOrder) {
       ASSERT_EQ(batch->sequences, first == 6 ? 1u : 3u);
       source.batches.fill(step, first, batch->sequences, inputs.data(), targets.data());
       const size_t n = batch->sequences * kContext;
-      ASSERT_TRUE(std::equal(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(n), batch->inputs.begin()));
-      ASSERT_TRUE(std::equal(targets.begin(), targets.begin() + static_cast<ptrdiff_t>(n), batch->targets.begin()));
+      ASSERT_TRUE(std::equal(inputs.begin(), inputs.begin() + static_cast<ptrdiff_t>(n),
+                             batch->columns.ints(kTokensColumn).begin()));
+      ASSERT_TRUE(std::equal(targets.begin(), targets.begin() + static_cast<ptrdiff_t>(n),
+                             batch->columns.ints(kTargetsColumn).begin()));
       prefetcher.give_back(batch);
     }
   }
@@ -93,7 +95,7 @@ TEST(Prefetcher, BatchesCanBeReturnedByOtherThreadsInAnyOrder) {
     threads.emplace_back([&, t] {
       while (const std::optional<Batch*> batch = queue.pop()) {
         if (t == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
-        EXPECT_EQ((*batch)->inputs[1], (*batch)->targets[0]);
+        EXPECT_EQ((*batch)->columns.ints(kTokensColumn)[1], (*batch)->columns.ints(kTargetsColumn)[0]);
         prefetcher.give_back(*batch);
       }
     });

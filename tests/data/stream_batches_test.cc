@@ -22,8 +22,8 @@ constexpr uint32_t kContext = 50;
 Batch batch_of(uint32_t sequences) {
   Batch batch;
   batch.sequences = sequences;
-  batch.inputs.resize(sequences * kContext);
-  batch.targets.resize(sequences * kContext);
+  batch.columns = Columns(
+      {{kTokensColumn, ColumnType::kInt32, kContext}, {kTargetsColumn, ColumnType::kInt32, kContext}}, sequences);
   return batch;
 }
 
@@ -37,8 +37,8 @@ class StreamBatchesTest : public ::testing::Test {
   void expect_window(const Batch& batch, uint32_t sequence, uint64_t window) const {
     for (uint32_t t = 0; t < kContext; ++t) {
       const uint64_t at = window * kContext + t;
-      ASSERT_EQ(batch.inputs[sequence * kContext + t], token(at)) << at;
-      ASSERT_EQ(batch.targets[sequence * kContext + t], token(at + 1)) << at;
+      ASSERT_EQ(batch.columns.ints(kTokensColumn)[sequence * kContext + t], token(at)) << at;
+      ASSERT_EQ(batch.columns.ints(kTargetsColumn)[sequence * kContext + t], token(at + 1)) << at;
     }
   }
 
@@ -69,8 +69,7 @@ TEST_F(StreamBatchesTest, ResumesFromAnyPosition) {
   for (int i = 0; i < 80; ++i) {
     whole->read(expected);
     batches.reader(position)->read(found);
-    ASSERT_EQ(found.inputs, expected.inputs) << i;
-    ASSERT_EQ(found.targets, expected.targets) << i;
+    ASSERT_TRUE(found.columns == expected.columns) << i;
     ASSERT_EQ(found.after, expected.after) << i;
     position = found.after;
   }

@@ -33,7 +33,7 @@ inline std::vector<float> whole_logits(const nn::LanguageModel& model, std::span
   const size_t T = tokens.size();
   nn::Workspace work(model.activations(), {});
   std::vector<float> logits(T * model.config().vocabulary);
-  model.logits({.tokens = tokens.data(), .sequences = 1, .T = T}, logits.data(), work);
+  model.logits({.columns = {{kTokensColumn, tokens.data()}}, .sequences = 1, .T = T}, logits.data(), work);
   return logits;
 }
 

@@ -27,8 +27,7 @@ struct Data {
     targets[4] = kernels::kIgnoreTarget;
   }
   MicroBatch batch(size_t first = 0, size_t count = kSequences) const {
-    return {.tokens = tokens.data() + first * kT,
-            .targets = targets.data() + first * kT,
+    return {.columns = {{kTokensColumn, tokens.data() + first * kT}, {kTargetsColumn, targets.data() + first * kT}},
             .sequences = count,
             .T = kT,
             .seed = 42,

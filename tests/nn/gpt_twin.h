@@ -132,7 +132,7 @@ class GptTwin {
     const double *tokens = at("wte.weight"), *positions = at("wpe.weight");
     Matrix x(T * C);
     for (size_t t = 0; t < T; ++t) {
-      const size_t token = static_cast<size_t>(batch.tokens[s * T + t]);
+      const size_t token = static_cast<size_t>(batch.columns.ints(kTokensColumn)[s * T + t]);
       for (size_t c = 0; c < C; ++c) {
         x[t * C + c] = tokens[token * C + c] + positions[t * C + c];
       }
@@ -142,7 +142,7 @@ class GptTwin {
     x = norm(x, "ln_f");
     double total = 0;
     for (size_t t = 0; t < T; ++t) {
-      const int32_t target = batch.targets[s * T + t];
+      const int32_t target = batch.columns.ints(kTargetsColumn)[s * T + t];
       if (target == kernels::kIgnoreTarget) continue;
       double sum = 0, chosen = 0;
       for (size_t v = 0; v < V; ++v) {

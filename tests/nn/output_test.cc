@@ -35,7 +35,7 @@ class OutputTest : public ::testing::Test {
     work.output_chunk = chunk;
     std::copy(x_.begin(), x_.end(), work.inner.begin());
     Gradient sum(model_.parameters);
-    const MicroBatch batch{.targets = targets_.data(), .sequences = 1, .T = kRows};
+    const MicroBatch batch{.columns = {{kTargetsColumn, targets_.data()}}, .sequences = 1, .T = kRows};
     const Member alone;
     const Pass pass{weights, batch, work, alone, 0.0f, &sum};
     gradient ? output_.forward_backward(pass, kScale) : output_.forward(pass);

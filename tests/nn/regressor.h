@@ -66,6 +66,7 @@ class Regressor final : public Model {
           pooled(model.activations.head.add(config.width, kernels::DType::kF32)) {
       model.activations.blocks = 1;
       model.activations.outputs = 1;
+      model.columns.push_back({kTargetsColumn, ColumnType::kInt32, config.context});
       model.parameters.lay_out();
     }
     Embedding embedding;
@@ -114,7 +115,7 @@ class Regressor final : public Model {
   }
 
   float error(const Pass& pass, size_t s) const {
-    const int32_t* targets = pass.batch.targets + s * pass.batch.T;
+    const int32_t* targets = pass.batch.columns.ints(kTargetsColumn) + s * pass.batch.T;
     const auto sum = static_cast<float>(std::accumulate(targets, targets + pass.batch.T, 0));
     return pass.work.logits[s] - sum / static_cast<float>(pass.batch.T);
   }

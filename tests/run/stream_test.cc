@@ -120,14 +120,14 @@ TEST_F(StreamTest, ReadsTheTokensInOrder) {
     const auto reader = source->reader({});
     data::Batch batch;
     batch.sequences = 100;
-    batch.inputs.resize(100 * 32);
-    batch.targets.resize(100 * 32);
+    batch.columns = Columns(source->columns(), 100);
+    const auto inputs = batch.columns.ints(kTokensColumn), targets = batch.columns.ints(kTargetsColumn);
     std::vector<int32_t> expected(100 * 32 + 1);
     for (uint64_t at = 0; at + expected.size() < ahead.split.train.size() * 9 / 10; at += 3200) {
       reader->read(batch);
       ahead.stream->copy(at, expected.size(), expected.data());
-      ASSERT_TRUE(std::equal(batch.inputs.begin(), batch.inputs.end(), expected.begin())) << at;
-      ASSERT_TRUE(std::equal(batch.targets.begin(), batch.targets.end(), expected.begin() + 1)) << at;
+      ASSERT_TRUE(std::equal(inputs.begin(), inputs.end(), expected.begin())) << at;
+      ASSERT_TRUE(std::equal(targets.begin(), targets.end(), expected.begin() + 1)) << at;
     }
   }
 }

@@ -129,8 +129,10 @@ class GoldenRun {
         targets.push_back(token(s, t + 1, step));
       }
     }
-    const nn::MicroBatch batch{
-        .tokens = tokens.data(), .targets = targets.data(), .sequences = count, .T = positions_, .turn = turn};
+    const nn::MicroBatch batch{.columns = {{kTokensColumn, tokens.data()}, {kTargetsColumn, targets.data()}},
+                               .sequences = count,
+                               .T = positions_,
+                               .turn = turn};
     return model_.forward_backward(batch, {.scale = scale, .gradient = gradient_}, work_);
   }
 

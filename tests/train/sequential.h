@@ -83,8 +83,7 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
     for (size_t first = 0; first < sequences; first += micro_batch_size) {
       const size_t n = std::min(micro_batch_size, sequences - first);
       batches.fill(step, static_cast<uint32_t>(first), static_cast<uint32_t>(n), inputs.data(), targets.data());
-      model.forward_backward({.tokens = inputs.data(),
-                              .targets = targets.data(),
+      model.forward_backward({.columns = {{kTokensColumn, inputs.data()}, {kTargetsColumn, targets.data()}},
                               .sequences = n,
                               .T = T,
                               .seed = config.train.seed,

@@ -21,6 +21,7 @@ Embedding::Embedding(Declaration& model, const EmbeddingSpec& spec) : width_(spe
   if (!spec.positions.empty()) positions_ = add_table(spec.positions, spec.context);
   model.activations.width = width_;
   model.activations.context = spec.context;
+  model.columns.push_back({kTokensColumn, ColumnType::kInt32, spec.context});
 }
 
 // One sequence at a time: the part of each that is in this member's rows. The norm that follows reads the same rows, so
@@ -30,11 +31,12 @@ void Embedding::forward(const Pass& pass, float* x) const {
   const Range mine = pass.member.part(pass.rows());
   {
     const Timed timed(kEmbeddingForward, element_bytes(pass, width_, 12));
+    const int32_t* tokens = pass.batch.columns.ints(kTokensColumn);
     const float* positions = positions_ ? pass.weights.at(*positions_) : nullptr;
     for (size_t row = mine.begin; row < mine.end;) {
       const size_t position = row % T, n = std::min(T - position, mine.end - row);
-      kernels::embedding_forward(pass.batch.tokens + row, pass.weights.at(tokens_), positions, x + row * width_, n,
-                                 width_, pass.batch.first_position + position);
+      kernels::embedding_forward(tokens + row, pass.weights.at(tokens_), positions, x + row * width_, n, width_,
+                                 pass.batch.first_position + position);
       row += n;
     }
   }
@@ -63,7 +65,7 @@ void Embedding::backward(const Pass& pass) const {
   if (positions) gradient.enter_rows(*positions_, turn, pass.member);
   for (size_t s = 0; s < pass.batch.sequences; ++s) {
     const size_t T = pass.batch.T;
-    const int32_t* ids = pass.batch.tokens + s * T;
+    const int32_t* ids = pass.batch.columns.ints(kTokensColumn) + s * T;
     if (tokens) gradient.touch(tokens_, {ids, T});
     kernels::embedding_backward(ids, dx + s * T * width_, tokens ? gradient.rows(tokens_) : nullptr,
                                 positions ? gradient.rows(*positions_) : nullptr, T, width_);

@@ -17,6 +17,7 @@ Output::Output(Declaration& model, const std::string& name, size_t width, size_t
 
 void Output::declare(Declaration& model) const {
   model.activations.outputs = linear_.out();
+  model.columns.push_back({kTargetsColumn, ColumnType::kInt32, model.activations.context});
   model.activations.cost.output_products += static_cast<double>(linear_.in()) * static_cast<double>(linear_.out());
 }
 
@@ -32,8 +33,8 @@ void Output::losses(const Pass& pass, Range chunk, float scale, bool gradient) c
   const size_t first = chunk.begin + mine.begin;
   {
     const Timed timed(kCrossEntropy, static_cast<double>(mine.size() * V * (gradient ? 8 : 4)));
-    kernels::cross_entropy(pass.work.logits.data() + mine.begin * V, V, pass.batch.targets + first, mine.size(), V,
-                           scale, pass.work.losses.data() + first, gradient);
+    kernels::cross_entropy(pass.work.logits.data() + mine.begin * V, V, pass.batch.columns.ints(kTargetsColumn) + first,
+                           mine.size(), V, scale, pass.work.losses.data() + first, gradient);
   }
   pass.member.meet();
   pass.show("loss", pass.work.losses.data() + chunk.begin, chunk.size());
