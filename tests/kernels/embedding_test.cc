@@ -62,6 +62,31 @@ TEST(Embedding, BackwardAccumulatesInIncreasingTime) {
   });
 }
 
+TEST(Embedding, EitherTableMayBeMissing) {
+  test::for_each_target([&](const Target&) {
+    for (const size_t C : {1, 3, 16, 17, 100, 129}) {
+      const size_t first = 3, T = kTokens.size();
+      const Tables tables = tables_of(C, 5);
+      std::vector<float> expected;
+      for (const int32_t token : kTokens) {
+        const auto row = tables.token.begin() + static_cast<ptrdiff_t>(static_cast<size_t>(token) * C);
+        expected.insert(expected.end(), row, row + static_cast<ptrdiff_t>(C));
+      }
+      test::Placed out(expected.size(), -7.0f, 1);
+      embedding_forward(kTokens.data(), tables.token.data(), nullptr, out.data(), T, C, first);
+      EXPECT_TRUE(test::same_bits(expected, out.span())) << "C = " << C;
+
+      const std::vector<float> dout = test::normal(T * C, 9);
+      Tables both = tables, apart = tables;
+      embedding_backward(kTokens.data(), dout.data(), both.token.data(), both.position.data(), T, C, first);
+      embedding_backward(kTokens.data(), dout.data(), apart.token.data(), nullptr, T, C, first);
+      embedding_backward(kTokens.data(), dout.data(), nullptr, apart.position.data(), T, C, first);
+      EXPECT_TRUE(test::same_bits(both.token, apart.token)) << "C = " << C;
+      EXPECT_TRUE(test::same_bits(both.position, apart.position)) << "C = " << C;
+    }
+  });
+}
+
 TEST(Embedding, BackwardMatchesFiniteDifferences) {
   const size_t C = 5, first = 2, T = kTokens.size();
   const std::vector<float> dout = test::normal(T * C, 11);
