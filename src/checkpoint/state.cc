@@ -92,7 +92,8 @@ struct OptionalPosition {
 struct Field {
   std::string_view path;  // in the file
   std::variant<Count, Real, OptionalLoss, Hash, Choice, OptionalPosition> type;
-  // Sets the value of older files, which lack the field. Null if all files have it.
+  // Sets the value of older files, which lack the field or the whole group that it belongs to. Null if all files have
+  // it.
   void (*older)(RunState&) = nullptr;
 };
 
@@ -134,12 +135,18 @@ Json::json_pointer pointer_of(std::string_view path) {
   return Json::json_pointer(text);
 }
 
-void read(const Field& field, const JsonFields& fields, std::string_view path, RunState& state) {
+void read_at(const Field& field, const JsonFields& fields, std::string_view path, RunState& state) {
   const size_t dot = path.find('.');
   const std::string key(path.substr(0, dot));
-  if (field.older != nullptr && !fields.contains(key)) return field.older(state);
-  if (dot != std::string_view::npos) return read(field, fields.object(key), path.substr(dot + 1), state);
+  if (dot != std::string_view::npos) return read_at(field, fields.object(key), path.substr(dot + 1), state);
   std::visit([&](const auto& type) { type.read(fields, key, state); }, field.type);
+}
+
+// A group such as "diagnostics" is complete or absent.
+void read(const Field& field, const JsonFields& fields, RunState& state) {
+  const std::string group(field.path.substr(0, field.path.find('.')));
+  if (field.older != nullptr && !fields.contains(group)) return field.older(state);
+  read_at(field, fields, field.path, state);
 }
 
 // The digest of the object without the checksum field. Keys are sorted and numbers are printed as the shortest text
@@ -167,7 +174,7 @@ void check_file_name(std::string_view file, const std::string& name) {
   const bool is_plain = !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
                         name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
   if (is_plain) return;
-  throw Error("[checkpoint] {}: files.: expected file names without a folder, found {}", file, in_quotes(name, 40));
+  throw Error("[checkpoint] {}: files: expected file names without a folder, found {}", file, in_quotes(name, 40));
 }
 
 // The fields of every file that are not in the table.
@@ -205,7 +212,7 @@ StateFile parse_state(std::string_view text, std::string_view name) {
   const JsonFields fields(json, fmt::format("[checkpoint] {}", name));
   check_fixed_fields(json, fields, name);
   StateFile file;
-  for (const Field& field : kFields) read(field, fields, field.path, file.state);
+  for (const Field& field : kFields) read(field, fields, file.state);
   if (const JsonFields random = fields.object("random"); random.whole("step", kMaxCount) != file.state.step) {
     random.fail("step", fmt::format("{}, the step", file.state.step));
   }

@@ -40,6 +40,12 @@ struct RunState {
   // The number by which the next step chooses its data and random numbers.
   uint32_t next_data_step() const { return static_cast<uint32_t>(step + skipped_steps); }
 
+  // Sets what follows from the number of steps: tokens and sequences used.
+  void count_data(uint64_t sequences_per_step, uint64_t context) {
+    data_position = (step + skipped_steps) * sequences_per_step;
+    tokens = step * sequences_per_step * context;
+  }
+
   bool operator==(const RunState&) const = default;
 };
 

@@ -142,7 +142,7 @@ constexpr Field kFields[] = {
     {"data", "validation_fraction", "Fraction of the text that is held out, taken from its end.",
      real<kData, &C::Data::validation_fraction>(0.0, 0.9)},
     {"data", "sampling",
-     "random: anywhere. epoch: every block once per epoch. stream: in order, tokenised during training.",
+     "random: anywhere. epoch: every block once per epoch. stream: in order, tokenized during training.",
      choice<kData, &C::Data::sampling>(kSamplings)},
 
     {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",

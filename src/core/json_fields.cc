@@ -63,8 +63,9 @@ uint64_t JsonFields::hexadecimal(const std::string& key) const {
 void JsonFields::fail(const std::string& key, std::string_view expected) const { fail(key, expected, at(key)); }
 
 void JsonFields::fail(const std::string& key, std::string_view expected, const Json& found) const {
-  throw Error("{}: {}{}: expected {}, found {}", source_, parent_, printable(key), expected,
-              in_quotes(json_text(found), 40));
+  std::string path = parent_ + printable(key);
+  if (path.ends_with('.')) path.pop_back();  // the object itself
+  throw Error("{}: {}: expected {}, found {}", source_, path, expected, in_quotes(json_text(found), 40));
 }
 
 }  // namespace quern

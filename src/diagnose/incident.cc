@@ -214,6 +214,7 @@ fs::path save_incident(const fs::path& folder, const Incident& incident, const S
   RunState state = incident.before;
   state.step = incident.step;
   const size_t context = record.config.model.context;
+  state.count_data(record.config.sequences_per_step(), context);
   const std::vector<checkpoint::ExtraFile> extras = {{kIncidentFile, to_json(incident)},
                                                      {kRunFile, to_toml(record.config)},
                                                      {kBatchFile,

@@ -235,7 +235,7 @@ void Run::roll_back() {
   }
   target->incidents = after.incidents;
   target->skipped_steps = after.step + after.skipped_steps - target->step;
-  target->data_position = after.data_position;
+  target->count_data(config_.sequences_per_step(), config_.model.context);
   target->stream = after.stream;
   restore(*target);
 }

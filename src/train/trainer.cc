@@ -272,8 +272,7 @@ void Trainer::advance_state() {
   if (updates()) ++state_.updates;
   if (current_.trouble == Trouble::kNone) state_.losses.add(current_.loss);
   ++state_.step;
-  state_.data_position += config_.sequences_per_step();
-  state_.tokens += config_.sequences_per_step() * config_.model.context;
+  state_.count_data(config_.sequences_per_step(), config_.model.context);
 }
 
 StepReport Trainer::report() const {

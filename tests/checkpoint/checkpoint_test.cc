@@ -234,6 +234,24 @@ std::string resealed(nlohmann::json json) {
   return json.dump();
 }
 
+// Files of older versions lack all of "diagnostics"; a part of it would be taken for zeros, and data would be read
+// again.
+TEST(State, AGroupIsCompleteOrAbsent) {
+  const auto message_without = [](const char* group, const char* field) {
+    auto json = nlohmann::json::parse(to_json(StateFile{state_at(12), {{"model.safetensors", {1, {}}}}}));
+    json[nlohmann::json::json_pointer(group)].erase(field);
+    return message_of([&] { parse_state(resealed(json), "state.json"); });
+  };
+  EXPECT_EQ(message_without("", "diagnostics"), "no error");
+  for (const char* field : {"incidents", "left_out", "losses"}) {
+    EXPECT_TRUE(contains(message_without("/diagnostics", field), "expected this field, found none")) << field;
+  }
+  for (const char* field : {"count", "mean", "variance"}) {
+    EXPECT_TRUE(contains(message_without("/diagnostics/losses", field),
+                         fmt::format("diagnostics.losses.{}: expected this field, found none", field)));
+  }
+}
+
 // Fields are checked even when the checksum is right: it can be computed by anyone.
 TEST(State, FieldsAreChecked) {
   const auto message_with = [](const char* pointer, const nlohmann::json& value) {
@@ -251,16 +269,16 @@ TEST(State, FieldsAreChecked) {
   EXPECT_EQ(message_with("/random/seed", UINT64_MAX), "no error");
   EXPECT_TRUE(contains(message_with("/random/seed", 0x1p64), "random.seed: expected a whole number from 0"));
   EXPECT_TRUE(contains(message_with("/loss_scale", "x"), "loss_scale: expected a number"));
-  EXPECT_TRUE(contains(message_with("/random", 1), "random.: expected an object"));
+  EXPECT_TRUE(contains(message_with("/random", 1), "random: expected an object"));
   EXPECT_TRUE(contains(message_with("/random/generator", "mt"), "expected philox4x32-10"));
-  EXPECT_TRUE(contains(message_with("/files", 1), "files.: expected an object"));
+  EXPECT_TRUE(contains(message_with("/files", 1), "files: expected an object"));
   EXPECT_TRUE(contains(message_with("/files/model.safetensors/sha256", "xyz"), "expected 64 hexadecimal digits"));
   EXPECT_TRUE(contains(message_with("/data/tokens", 1.5), "data.tokens: expected a whole number from 0, found '1.5'"));
   EXPECT_EQ(message_with("/updates", 12), "no error");
   EXPECT_TRUE(contains(message_with("/updates", 13), "updates: expected at most 12, found '13'"));
   EXPECT_TRUE(contains(message_with("/updates", nullptr), "updates: expected a whole number from 0"));
   EXPECT_EQ(message_with("/stream", nullptr), "no error");
-  EXPECT_TRUE(contains(message_with("/stream", 3), "stream.: expected an object"));
+  EXPECT_TRUE(contains(message_with("/stream", 3), "stream: expected an object"));
   EXPECT_TRUE(contains(message_with("/stream/token", -3), "stream.token: expected a whole number from 0"));
   for (const char* hash :
        {"", "0123", "0123456789abcdeg", "-123456789abcdef", "0x23456789abcdef", "00123456789abcdef"}) {
@@ -300,10 +318,10 @@ TEST(State, RefusesValuesOutOfRange) {
       {"/validation_loss", -1e308, "validation_loss: expected a number from"},
       {"/best_validation_loss", 1e308, "best_validation_loss: expected a number from"},
       {"/files/model.safetensors/bytes", UINT64_MAX, "files.model.safetensors.bytes: expected at most"},
-      {"/files/..~1..~1thesis.txt", {{"bytes", 1}}, "files.: expected file names without a folder, found"},
-      {"/files/..", {{"bytes", 1}}, "files.: expected file names without a folder"},
-      {"/files/~1etc~1passwd", {{"bytes", 1}}, "files.: expected file names without a folder"},
-      {"/files/", {{"bytes", 1}}, "files.: expected file names without a folder"},
+      {"/files/..~1..~1thesis.txt", {{"bytes", 1}}, "files: expected file names without a folder, found"},
+      {"/files/..", {{"bytes", 1}}, "files: expected file names without a folder"},
+      {"/files/~1etc~1passwd", {{"bytes", 1}}, "files: expected file names without a folder"},
+      {"/files/", {{"bytes", 1}}, "files: expected file names without a folder"},
   };
   for (const Case& c : cases) {
     const std::string message = message_with(c.pointer, c.value);

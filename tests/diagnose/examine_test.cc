@@ -71,6 +71,26 @@ TEST(Examine, NamesTheFirstBadTensor) {
   }
 }
 
+// Both summands are finite; their sum, the residual stream after attention, is not.
+TEST(Examine, NamesTheLayerWhoseSumOverflows) {
+  const RandomTokens tokens(3000, kVocabulary);
+  RunConfig config;
+  config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = kVocabulary, .dropout = 0.0};
+  const data::TrainingBatches batches = test::batches_of(config, tokens);
+  Engine engine(config, batches, kVocabulary);
+  for (const nn::Parameter& parameter : engine.model.parameters().all()) {
+    const std::span<float> values = engine.model.weights().values().subspan(parameter.offset, parameter.size);
+    if (parameter.name == "wte.weight") std::ranges::fill(values, 1e37f);
+    if (parameter.name == "h.0.attn.c_proj.bias") std::ranges::fill(values, 3.4e38f);
+  }
+  engine.model.weights().repack();
+  const RunState now = engine.state;
+  const Findings found = examine(engine.trainer.context(), read_step(engine.trainer.context(), now), now);
+  ASSERT_TRUE(found.pass.has_value());
+  EXPECT_EQ(found.pass->tensor, "h.0.attn.c_proj");
+  EXPECT_FALSE(found.pass->nan);
+}
+
 // The others do not have the token whose embedding is too large to take its mean, and think it has no chance to follow.
 TEST(Examine, NamesTheBadSequence) {
   constexpr int32_t kBadToken = 60;

@@ -172,6 +172,9 @@ TEST_F(IncidentTest, RerunIsBitIdentical) {
   for (const fs::path& folder : folders) {
     SCOPED_TRACE(folder.string());
     const RecordedIncident recorded = load_incident(folder);
+    const RunState& state = recorded.checkpoint.state();
+    EXPECT_EQ(state.data_position, (state.step + state.skipped_steps) * recorded.config.sequences_per_step());
+    EXPECT_EQ(state.tokens, state.step * recorded.config.sequences_per_step() * recorded.config.model.context);
     for (const size_t threads : {1, 4}) {
       const RerunStep replayed = rerun_step(recorded, threads);
       EXPECT_TRUE(replayed.same) << threads << " threads";

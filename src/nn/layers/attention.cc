@@ -87,7 +87,6 @@ void Attention::forward(const Pass& pass, const SavedSet& saved) const {
   pass.show(name_, saved_out, pass.rows() * width_);
   project_.forward(pass, out, {pass.work.delta.data()}, pass.rows());
   drop_branch(pass, site_, width_);
-  pass.show(project_.name(), pass.work.delta.data(), pass.rows() * width_);
 }
 
 void Attention::attend(const Pass& pass, const SavedSet& saved, const float* qkv, float* out) const {

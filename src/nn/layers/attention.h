@@ -30,6 +30,8 @@ class Attention {
   // output of `norm`, which is recomputed. Overwrites work.wide and work.dwide. The members synchronize.
   void backward(const Pass& pass, const SavedSet& saved, const Norm& norm) const;
 
+  const std::string& output_name() const { return project_.name(); }
+
  private:
   kernels::AttentionShape shape(const Pass& pass) const;
   float* fp32_qkv(const Pass& pass, const SavedSet& saved) const;

@@ -20,7 +20,7 @@ void Block::forward(const Pass& pass, const BlockEnds& ends) const {
   norm1_.forward(pass, saved, ends.add_delta ? stream : nullptr, entry);
   pass.member.meet();
   attention_.forward(pass, saved);
-  norm2_.forward(pass, saved, entry, stream);
+  norm2_.forward(pass, saved, entry, stream, attention_.output_name());
   pass.member.meet();
   feed_forward_.forward(pass, saved, ends.output);
 }

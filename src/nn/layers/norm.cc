@@ -28,13 +28,14 @@ void Norm::run(const Pass& pass, const float* x, float* sum, Range rows, const S
   }
 }
 
-void Norm::forward(const Pass& pass, const SavedSet& saved, const float* x, float* sum) const {
+void Norm::forward(const Pass& pass, const SavedSet& saved, const float* x, float* sum, std::string_view input) const {
   const Range mine = pass.member.part(pass.rows());
   const SavedTensor& normal = saved[normal_];
   const size_t bytes = (x == nullptr ? 8 : 16) + kernels::size_of(normal.type);
   const Timed timed(regions_->forward.of(pass.again), element_bytes(pass, width_, bytes), tag_);
   if (pass.gradient == nullptr) return run(pass, x, sum, mine, {nullptr, normal.type}, nullptr);
   run(pass, x, sum, mine, normal.at(mine.begin * width_), saved.floats(reciprocal_) + mine.begin);
+  if (!input.empty()) pass.show(input, sum, pass.rows() * width_);
   pass.show(name_, normal, pass.rows() * width_);
 }
 

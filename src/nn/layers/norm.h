@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nn/declaration.h"
 #include "nn/pass.h"
@@ -24,8 +25,8 @@ class Norm {
   Norm(Declaration& model, SavedPlan& saved, const NormSpec& spec);
 
   // work.inner = norm(sum) with sum = x + work.delta, or `sum` as given if x is null: this member's rows. `sum` may
-  // alias x.
-  void forward(const Pass& pass, const SavedSet& saved, const float* x, float* sum) const;
+  // alias x. An observer sees the sum as `input`, unless that is empty.
+  void forward(const Pass& pass, const SavedSet& saved, const float* x, float* sum, std::string_view input = {}) const;
   // The same for these rows only, by the calling member alone, saving nothing.
   void forward_rows(const Pass& pass, const float* x, float* sum, Range rows) const;
 
