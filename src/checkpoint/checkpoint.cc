@@ -173,7 +173,7 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const RunState& st
   create_folders(folder);
   remove_leftovers(folder);
 
-  const fs::path path = folder / directory_name(state.step);
+  fs::path path = folder / directory_name(state.step);
   AtomicDirectory directory(path);
   const auto target = [&](const char* name) { return Target{directory.temporary() / name, path / name}; };
   StateFile file{state, {}};
@@ -213,7 +213,7 @@ std::string read_text(const fs::path& folder, const StateFile& state, const std:
   return file.read([&] { return std::string(file.text()); });
 }
 
-Checkpoint::Checkpoint(fs::path path, Parts parts) : Checkpoint(path, parts, read_state(path)) {}
+Checkpoint::Checkpoint(const fs::path& path, Parts parts) : Checkpoint(path, parts, read_state(path)) {}
 
 Checkpoint::Checkpoint(fs::path path, Parts parts, const StateFile& file)
     : path_(std::move(path)), state_(file.state), model_(open_tensors(path_, file, kModel)) {

@@ -55,7 +55,7 @@ enum class Parts { kWeights, kAll };
 class Checkpoint {
  public:
   // Throws Error with the file, the problem, and the expected and actual values. kWeights skips the optimizer's file.
-  explicit Checkpoint(std::filesystem::path path, Parts parts = Parts::kAll);
+  explicit Checkpoint(const std::filesystem::path& path, Parts parts = Parts::kAll);
 
   const std::filesystem::path& path() const noexcept { return path_; }
   const RunState& state() const noexcept { return state_; }

@@ -61,9 +61,9 @@ void Parser::add_text(const char* name, std::optional<std::string>& value, const
   app_->add_option(name, value, help)->type_name(type);
 }
 
-void Parser::add_text(const char* name, std::function<void(const std::string&)> use, const char* type,
+void Parser::add_text(const char* name, const std::function<void(const std::string&)>& use, const char* type,
                       const std::string& help) {
-  app_->add_option_function<std::string>(name, std::move(use), help)
+  app_->add_option_function<std::string>(name, use, help)
       ->type_name(type)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): of CLI11
 class App;
 class Option;
 }  // namespace CLI
@@ -43,7 +43,7 @@ class Parser {
   void add_text(const char* name, std::string& value, const char* type, const std::string& help);
   void add_text(const char* name, std::optional<std::string>& value, const char* type, const std::string& help);
   // Calls `use` with the value of the last occurrence of the flag.
-  void add_text(const char* name, std::function<void(const std::string&)> use, const char* type,
+  void add_text(const char* name, const std::function<void(const std::string&)>& use, const char* type,
                 const std::string& help);
   // Accepts decimal digits within the range.
   void add_number(const char* name, uint64_t& value, const char* type, const std::string& help, Range range = {});

@@ -162,7 +162,7 @@ class BoundedQueue {
   // One item, or space for one. Each cell has its own cache lines, because another core is using its neighbour.
   struct alignas(std::max(kCacheLine, alignof(T))) Cell {
     std::atomic<uint64_t> sequence;
-    alignas(T) std::byte storage[sizeof(T)];
+    alignas(T) std::byte storage[sizeof(T)];  // NOLINT(bugprone-sizeof-expression): T may be a pointer
   };
   static_assert(sizeof(Cell) % kCacheLine == 0 && alignof(Cell) % kCacheLine == 0);
   static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<int>::is_always_lock_free);

@@ -1,9 +1,8 @@
 // Monotonic time, for measurements.
 #pragma once
 
-#include <time.h>
-
 #include <chrono>
+#include <ctime>
 
 namespace quern {
 

@@ -1,10 +1,10 @@
 #include "core/mapping_guard.h"
 
-#include <signal.h>
 #include <sys/mman.h>
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <system_error>
 #include <utility>

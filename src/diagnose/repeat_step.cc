@@ -13,7 +13,7 @@ uint64_t StepTokens::counted_targets() const {
 }
 
 StepTokens read_step(const StepContext& step, const RunState& at) {
-  const size_t T = step.config.model.context, sequences = step.config.sequences_per_step();
+  const size_t sequences = step.config.sequences_per_step();
   const std::unique_ptr<data::BatchReader> reader = step.batches.reader(at.stream.value_or(data::StreamPosition{}));
   data::Batch batch;
   batch.step = at.next_data_step();

@@ -29,12 +29,12 @@ LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& wind
     : model_(model),
       windows_(windows),
       tokenizer_(tokenizer),
-      T_(model.activations().context),
+      context_(model.activations().context),
       micro_batch_size_(micro_batch_size),
       count_((windows.windows() + micro_batch_size - 1) / micro_batch_size),
       rented_losses_(pool.rent(2 * windows.windows())),
       rented_bytes_(pool.rent(2 * count_, Fill::kZero)),
-      rented_tokens_(pool.rent(2 * teams * micro_batch_size * T_)),
+      rented_tokens_(pool.rent(2 * teams * micro_batch_size * context_)),
       losses_(rented_losses_.as<double>()),
       bytes_(rented_bytes_.as<uint64_t>()),
       tokens_(rented_tokens_.as<int32_t>()) {}
@@ -42,17 +42,19 @@ LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& wind
 void LossTasks::run(uint32_t task, size_t team, nn::Workspace& work, const Member& member) {
   const uint64_t first = task * micro_batch_size_;
   const size_t n = std::min<uint64_t>(micro_batch_size_, windows_.windows() - first);
-  int32_t *inputs = tokens_.data() + 2 * team * micro_batch_size_ * T_, *targets = inputs + micro_batch_size_ * T_;
+  int32_t *inputs = tokens_.data() + 2 * team * micro_batch_size_ * context_,
+          *targets = inputs + micro_batch_size_ * context_;
   if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), inputs, targets);
   member.meet();
-  model_.loss({.columns = {{kTokensColumn, inputs}, {kTargetsColumn, targets}}, .sequences = n, .T = T_}, work, member);
+  model_.loss({.columns = {{kTokensColumn, inputs}, {kTargetsColumn, targets}}, .sequences = n, .T = context_}, work,
+              member);
   if (!member.leads()) return;
-  for (size_t s = 0; s < n; ++s) losses_[first + s] = work.loss_of_sequence(s, T_);
-  if (tokenizer_ != nullptr) bytes_[task] = bytes_of(*tokenizer_, {targets, n * T_});
+  for (size_t s = 0; s < n; ++s) losses_[first + s] = work.loss_of_sequence(s, context_);
+  if (tokenizer_ != nullptr) bytes_[task] = bytes_of(*tokenizer_, {targets, n * context_});
 }
 
 Evaluation LossTasks::result() const {
-  const uint64_t tokens = windows_.windows() * T_;
+  const uint64_t tokens = windows_.windows() * context_;
   const double n = static_cast<double>(tokens);
   Evaluation evaluation{
       .loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / n, .tokens = tokens, .bytes_per_token = {}};

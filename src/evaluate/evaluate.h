@@ -41,7 +41,7 @@ class LossTasks {
   const nn::Model& model_;
   const data::ValidationBatches& windows_;
   const data::Tokenizer* tokenizer_;
-  size_t T_, micro_batch_size_, count_;
+  size_t context_, micro_batch_size_, count_;
   PooledBuffer rented_losses_, rented_bytes_, rented_tokens_;
   std::span<double> losses_;   // per window
   std::span<uint64_t> bytes_;  // text bytes per task

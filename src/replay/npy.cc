@@ -146,7 +146,7 @@ NpyHeader read_npy_header(const std::function<void(std::span<std::byte>)>& read,
   std::array<char, 8> start{};
   read(std::as_writable_bytes(std::span(start)));
   if (std::string_view(start.data(), kMagic.size()) != kMagic) throw Error("{}: expected a NumPy array", where);
-  const int version = start[6];
+  const int version = static_cast<unsigned char>(start[6]);
   if (version < 1 || version > 3) throw Error("{}: expected a .npy of version 1 to 3, found {}", where, version);
   uint32_t length = 0;
   read(std::as_writable_bytes(std::span(&length, 1)).first(version == 1 ? 2 : 4));

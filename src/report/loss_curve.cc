@@ -56,11 +56,11 @@ class Canvas {
   size_t column(uint64_t step) const {
     if (last_ == first_) return 0;
     const double share = static_cast<double>(step - first_) / static_cast<double>(last_ - first_);
-    return static_cast<size_t>(share * static_cast<double>(columns_ - 1) + 0.5);
+    return static_cast<size_t>(std::lround(share * static_cast<double>(columns_ - 1)));
   }
   size_t row(double loss) const {
     const double share = std::clamp((scale_.high - loss) / (scale_.high - scale_.low), 0.0, 1.0);
-    return static_cast<size_t>(share * static_cast<double>(rows_.size() - 1) + 0.5);
+    return static_cast<size_t>(std::lround(share * static_cast<double>(rows_.size() - 1)));
   }
   bool above(double loss) const { return loss > scale_.high; }
 

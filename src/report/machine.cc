@@ -1,11 +1,10 @@
 #include "report/machine.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <cstring>
+#include <ctime>
 #include <limits>
 #include <vector>
 

@@ -1,5 +1,7 @@
 #include "run/run_checkpoints.h"
 
+#include <ranges>
+
 #include "checkpoint/folder.h"
 #include "checkpoint/tensor_refs.h"
 #include "config/run_folder.h"
@@ -46,11 +48,11 @@ std::optional<RunState> RunCheckpoints::load_newest(const Warn& warn) {
 std::optional<RunState> RunCheckpoints::load_newest_regular(const Warn& warn) {
   const fs::path folder = run_ / kCheckpointFolder;
   const std::vector<uint64_t> steps = checkpoint::list_steps(folder);
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (!is_regular(*step)) continue;
+  for (const uint64_t step : std::views::reverse(steps)) {
+    if (!is_regular(step)) continue;
     std::optional<checkpoint::Checkpoint> found;
     try {
-      found.emplace(folder / checkpoint::directory_name(*step));
+      found.emplace(folder / checkpoint::directory_name(step));
     } catch (const Error& error) {
       warn(fmt::format("skipped {}", error.what()));
       continue;

@@ -19,7 +19,7 @@ constexpr uint32_t kVocabulary = 61;
 class MaskedBatches : public data::BatchSource {
  public:
   MaskedBatches(const data::TrainingBatches& source, const RunConfig& config)
-      : source_(source), T_(config.model.context), sequences_(config.sequences_per_step()) {}
+      : source_(source), context_(config.model.context), sequences_(config.sequences_per_step()) {}
 
   std::vector<ColumnSpec> columns() const override { return source_.columns(); }
   std::unique_ptr<data::BatchReader> reader(const data::StreamPosition& position) const override {
@@ -32,7 +32,7 @@ class MaskedBatches : public data::BatchSource {
   uint64_t counted(uint64_t step) const {
     uint64_t count = 0;
     for (uint64_t s = 0; s < sequences_; ++s) {
-      for (uint64_t t = 0; t < T_; ++t) count += counts(step, s, t) ? 1 : 0;
+      for (uint64_t t = 0; t < context_; ++t) count += counts(step, s, t) ? 1 : 0;
     }
     return count;
   }
@@ -45,8 +45,9 @@ class MaskedBatches : public data::BatchSource {
     void read(data::Batch& batch) override {
       source_->read(batch);
       const std::span<int32_t> targets = batch.columns.ints(kTargetsColumn);
-      for (uint64_t i = 0; i < batch.sequences * masks_.T_; ++i) {
-        if (!masks_.counts(batch.step, batch.first + i / masks_.T_, i % masks_.T_)) targets[i] = kernels::kIgnoreTarget;
+      for (uint64_t i = 0; i < batch.sequences * masks_.context_; ++i) {
+        if (!masks_.counts(batch.step, batch.first + i / masks_.context_, i % masks_.context_))
+          targets[i] = kernels::kIgnoreTarget;
       }
       batch.counted_targets = masks_.counted(batch.step);
     }
@@ -57,7 +58,7 @@ class MaskedBatches : public data::BatchSource {
   };
 
   const data::TrainingBatches& source_;
-  uint64_t T_, sequences_;
+  uint64_t context_, sequences_;
 };
 
 RunConfig config_with(uint64_t batch, uint64_t accumulation, uint64_t threads) {
