@@ -166,6 +166,7 @@ std::string gradient_hash(const nn::ParameterTable& layout, std::span<const floa
   Sha256 hash;
   std::array<uint32_t, 1024> bits;
   for (const nn::Parameter& tensor : layout.all()) {
+    if (!tensor.trainable) continue;  // has no gradient
     for (size_t i = 0; i < tensor.size; i += bits.size()) {
       const size_t n = std::min(bits.size(), tensor.size - i);
       for (size_t k = 0; k < n; ++k) {

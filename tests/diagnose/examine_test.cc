@@ -33,6 +33,19 @@ TEST(GradientHash, OfAScaledGradient) {
   EXPECT_NE(gradient_hash(layout, values), gradient_hash(layout, scaled));
 }
 
+// A frozen parameter lies behind the end of the gradient.
+TEST(GradientHash, SkipsFrozenParameters) {
+  nn::ParameterTable table;
+  table.add({.name = "frozen", .shape = {50}, .trainable = false});
+  table.add({.name = "trained", .shape = {20}});
+  table.lay_out();
+  nn::ParameterTable alone;
+  alone.add({.name = "trained", .shape = {20}});
+  alone.lay_out();
+  const std::vector<float> values(table.trainable_size(), 0.5f);
+  EXPECT_EQ(gradient_hash(table, values), gradient_hash(alone, values));
+}
+
 // Forward in its order, by a NaN in each of its weights.
 TEST(Examine, NamesTheFirstBadTensor) {
   struct Case {
