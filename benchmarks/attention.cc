@@ -124,7 +124,7 @@ void bench_length(Context& context, size_t T, std::optional<double> bar) {
   if (!(worst < 1e-4)) context.wrong_answer("attention" + suffix, "off by " + std::to_string(worst));
 
   // Two products forward and four backward, over the causal half; recomputation in backward does not count.
-  const double product = 2.0 * kWidth * static_cast<double>(T * (T + 1) / 2) * 1e-9;
+  const double product = kWidth * static_cast<double>(T * (T + 1)) * 1e-9;
   context.add("attention/forward" + suffix, 2 * product / seconds[0], "GFLOPS", "full matrix",
               2 * product / seconds[1]);
   context.add("attention/forward_backward" + suffix, 6 * product / (seconds[0] + seconds[2]), "GFLOPS", "full matrix",

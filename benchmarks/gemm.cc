@@ -217,7 +217,7 @@ void bench_wide(Context& context) {
     problem.ours();
     if (!(problem.error() < problem.tolerance())) context.wrong_answer(name, fmt::format("error {}", problem.error()));
     std::vector<std::function<void()>> functions = {[&] { problem.ours(); }};
-    if (context.peers() != nullptr) functions.push_back([&] { problem.theirs(*context.peers()); });
+    if (context.peers() != nullptr) functions.emplace_back([&] { problem.theirs(*context.peers()); });
     const std::vector<double> seconds = best_times(context, functions, 0.3, 7);
     const double ours = problem.gflop() / seconds[0];
     if (context.peers() != nullptr) {

@@ -199,7 +199,7 @@ void bench_forward(Context& context, Workload& w, const Peers* peers, void* hand
                                                     w.forward({nullptr, DType::kF32, nullptr});
                                                   },
                                                   [&] { w.traffic_forward(0); }};
-  if (handle != nullptr) functions.push_back([&, handle] { w.peer_forward(*peers, handle); });
+  if (handle != nullptr) functions.emplace_back([&, handle] { w.peer_forward(*peers, handle); });
   compare(context, w, "layernorm/forward", 8, functions);  // x, out
 }
 
@@ -209,7 +209,7 @@ void bench_both(Context& context, const std::string& name, Workload& w, DType ty
   std::vector<std::function<void()>> functions = {[&] { w.both(type); },
                                                   [&] { w.traffic_forward(size), w.traffic_backward(size); }};
   if (handle != nullptr) {
-    functions.push_back([&, handle] { w.peer_forward(*peers, handle), w.peer_backward(*peers, handle); });
+    functions.emplace_back([&, handle] { w.peer_forward(*peers, handle), w.peer_backward(*peers, handle); });
   }
   compare(context, w, name, 20 + 2 * size, functions);  // x, out, saved; saved, dout, dx read, dx written
 }

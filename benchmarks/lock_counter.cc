@@ -25,22 +25,22 @@ Function next(const char* name) {
 
 }  // namespace
 
-#define QUERN_COUNTED(name, type, argument)               \
-  int name(type* argument) {                              \
-    static const auto real = next<int (*)(type*)>(#name); \
-    locks.fetch_add(1, std::memory_order_relaxed);        \
-    return real(argument);                                \
+#define QUERN_COUNTED(name, Pointer)                        \
+  int name(Pointer object) {                                \
+    static const auto real = next<int (*)(Pointer)>(#name); \
+    locks.fetch_add(1, std::memory_order_relaxed);          \
+    return real(object);                                    \
   }
 
 extern "C" {
 
-QUERN_COUNTED(pthread_mutex_lock, pthread_mutex_t, mutex)
-QUERN_COUNTED(pthread_mutex_trylock, pthread_mutex_t, mutex)
-QUERN_COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t, lock)
-QUERN_COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t, lock)
-QUERN_COUNTED(pthread_cond_signal, pthread_cond_t, condition)
-QUERN_COUNTED(pthread_cond_broadcast, pthread_cond_t, condition)
-QUERN_COUNTED(pthread_barrier_wait, pthread_barrier_t, barrier)
+QUERN_COUNTED(pthread_mutex_lock, pthread_mutex_t*)
+QUERN_COUNTED(pthread_mutex_trylock, pthread_mutex_t*)
+QUERN_COUNTED(pthread_rwlock_rdlock, pthread_rwlock_t*)
+QUERN_COUNTED(pthread_rwlock_wrlock, pthread_rwlock_t*)
+QUERN_COUNTED(pthread_cond_signal, pthread_cond_t*)
+QUERN_COUNTED(pthread_cond_broadcast, pthread_cond_t*)
+QUERN_COUNTED(pthread_barrier_wait, pthread_barrier_t*)
 
 int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   static const auto real = next<int (*)(pthread_cond_t*, pthread_mutex_t*)>("pthread_cond_wait");

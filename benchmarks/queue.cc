@@ -119,7 +119,7 @@ void bench_pairs(Context& context, size_t pairs) {
   std::vector<uint64_t> sums(queues.size());
   std::vector<std::function<void()>> runs;
   for (size_t i = 0; i < queues.size(); ++i) {
-    runs.push_back([&, i] { sums[i] = pass_through(*queues[i], pairs, items); });
+    runs.emplace_back([&, i] { sums[i] = pass_through(*queues[i], pairs, items); });
   }
   const std::vector<double> seconds = best_times(context, runs, 3.0, 20);
   if (!check(context, name, queues, sums, items)) return;
@@ -136,7 +136,7 @@ void bench_uncontended(Context& context) {
   std::vector<std::function<void()>> runs;
   for (size_t i = 0; i < queues.size(); ++i) {
     made.push_back(queues[i]->create(kCapacity));
-    runs.push_back([&, i] { sums[i] = push_and_pop(*queues[i], made[i], items); });
+    runs.emplace_back([&, i] { sums[i] = push_and_pop(*queues[i], made[i], items); });
   }
   const std::vector<double> seconds = best_times(context, runs);
   for (size_t i = 0; i < queues.size(); ++i) queues[i]->destroy(made[i]);

@@ -1,9 +1,9 @@
 // The rows of the replay benchmarks, like those of a self-play actor, and arrays for a batch of them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -28,8 +28,10 @@ struct ReplayRows {
 
   // Row i has the value i, and numbers that are unique to row i.
   void fill() {
-    for (size_t i = 0; i < planes.size(); ++i) planes[i] = static_cast<float>(i % kPlanes + i / kPlanes * 11);
-    for (size_t i = 0; i < policy.size(); ++i) policy[i] = static_cast<float>(i % kPolicy + i / kPolicy * 7);
+    for (size_t row = 0; row < kReplayBatch; ++row) {
+      for (size_t i = 0; i < kPlanes; ++i) planes[row * kPlanes + i] = static_cast<float>(i + row * 11);
+      for (size_t i = 0; i < kPolicy; ++i) policy[row * kPolicy + i] = static_cast<float>(i + row * 7);
+    }
     for (size_t i = 0; i < value.size(); ++i) value[i] = static_cast<float>(i);
   }
 
@@ -39,10 +41,10 @@ struct ReplayRows {
       const float number = value[row];
       if (!(number >= 0 && number < static_cast<float>(kReplayBatch))) return false;
       const auto from = static_cast<size_t>(number);
-      if (std::memcmp(&planes[row * kPlanes], &original.planes[from * kPlanes], kPlanes * sizeof(float)) != 0 ||
-          std::memcmp(&policy[row * kPolicy], &original.policy[from * kPolicy], kPolicy * sizeof(float)) != 0) {
-        return false;
-      }
+      const bool same =
+          std::equal(&planes[row * kPlanes], &planes[row * kPlanes] + kPlanes, &original.planes[from * kPlanes]) &&
+          std::equal(&policy[row * kPolicy], &policy[row * kPolicy] + kPolicy, &original.policy[from * kPolicy]);
+      if (!same) return false;
     }
     return true;
   }

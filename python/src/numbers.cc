@@ -249,7 +249,7 @@ float float_from(const py::handle& object, std::string_view what) {
 }
 
 py::array array_from(const py::object& object, const py::dtype& dtype, std::string_view what) {
-  const auto given = py::array::ensure(object);
+  auto given = py::array::ensure(object);
   if (!given) {
     PyErr_Clear();  // lists of different lengths
     refuse(what, dtype, shown(object));

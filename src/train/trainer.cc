@@ -47,7 +47,6 @@ OptimizerOptions optimizer_options(const RunConfig& config) {
           .clip = static_cast<float>(config.optimizer.clip)};
 }
 
-// Measures a step from its construction to stop().
 // Error unless the data has every column that the model reads.
 void check_columns(const nn::Model& model, const data::BatchSource& batches) {
   const std::vector<ColumnSpec> found = batches.columns();
@@ -60,6 +59,7 @@ void check_columns(const nn::Model& model, const data::BatchSource& batches) {
   }
 }
 
+// Measures a step from its construction to stop().
 class StepTimer {
  public:
   explicit StepTimer(Workers& workers) : workers_(workers) {
