@@ -16,7 +16,7 @@ namespace {
 std::span<const std::byte> bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
 
 // A file by hand: what stands in it is not what write() would write.
-std::string file_of(std::string header, size_t values) {
+std::string file_of(const std::string& header, size_t values) {
   const uint64_t length = header.size();
   std::string file(reinterpret_cast<const char*>(&length), sizeof(length));
   return file + header + std::string(values, 'v');
@@ -104,7 +104,9 @@ TEST(Safetensors, ReadsWhatTheHuggingFaceLibraryWrites) {
 }
 
 TEST(Safetensors, NamesWhatIsWrong) {
-  const auto entry = [](std::string fields, size_t values = 8) { return file_of("{\"a\":{" + fields + "}}", values); };
+  const auto entry = [](const std::string& fields, size_t values = 8) {
+    return file_of("{\"a\":{" + fields + "}}", values);
+  };
   EXPECT_MESSAGE("expected at least 8 bytes, found 3", "abc");
   EXPECT_MESSAGE("expected at most 100000000, found 18446744073709551615", std::string(8, '\xff') + "{}");
   EXPECT_MESSAGE("expected a header of 100 bytes, found 2", std::string("d\0\0\0\0\0\0\0{}", 10));

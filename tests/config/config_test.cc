@@ -245,7 +245,7 @@ TEST(Setting, ErrorsNameExpectedAndFound) {
 }
 
 TEST(Validate, RefusesInconsistentFields) {
-  const auto message_with = [](std::vector<const char*> settings) {
+  const auto message_with = [](const std::vector<const char*>& settings) {
     RunConfig config;
     for (const char* setting : settings) apply_setting(config, setting);
     return message_of([&] { validate(config); });
@@ -352,7 +352,7 @@ TEST(RunConfig, ValuesOfOtherLanguages) {
 TEST(RunConfig, BadValuesOfOtherLanguagesAreNamed) {
   RunConfig config;
   const auto refuses = [&](std::string_view path, const SettingValue& value) {
-    const std::string message = message_of([&] { apply_value(config, path, value, "set"); });
+    std::string message = message_of([&] { apply_value(config, path, value, "set"); });
     EXPECT_EQ(config, RunConfig{});
     return message;
   };

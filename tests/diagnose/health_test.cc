@@ -159,7 +159,7 @@ HealthReport report_of(const std::vector<TensorHealth>& tensors, double norm) {
 }
 
 TEST(HealthWarnings, NameTheProblemAndAdvise) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::nan("");
+  constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
   struct Case {
     TensorHealth tensor;
     double norm;

@@ -36,7 +36,7 @@ Bytes packed(const Bytes& raw, size_t word, int acceleration = 1) {
 
 // The packed bytes end exactly where their memory does, and so do the raw ones.
 bool unpacks(const Bytes& packed, size_t word, Bytes& raw) {
-  const Bytes exact(packed);
+  const Bytes exact(packed.begin(), packed.end());
   std::span<const std::byte> rest(exact);
   std::span<const std::byte> skipped(exact);
   BlockCodec codec;
