@@ -4,6 +4,7 @@
 >>> logits = model.logits(model.encode("Once upon a time"))
 """
 
+from . import _calls
 from ._quern import (Column, Error, Model, ReplayBuffer, Sample, Saving, SnapshotResult, Step, TextStream, TrainResult,
                      __version__, load, preset, snapshot_info, train)
 
@@ -15,7 +16,4 @@ def _attach(shared, file):  # called when a pickled ReplayBuffer is unpickled, i
     return ReplayBuffer.attach(shared, file)
 
 
-for _name in __all__:  # so that repr() and help() show the public module
-    if _name != "__version__":
-        globals()[_name].__module__ = "quern"
-del _name
+globals().update(_calls.present({name: globals()[name] for name in __all__}))

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "kernels/target.h"
+#include "words.h"
 
 namespace quern::python {
 namespace {
@@ -27,10 +28,13 @@ void raise_os_error(const std::filesystem::filesystem_error& error) {
 }
 
 void register_errors(py::module_& module) {
-  py::register_exception<Error>(module, "Error", PyExc_ValueError).doc() = kErrorDoc;
+  static py::exception<Error> error_type(module, "Error", PyExc_ValueError);
+  error_type.doc() = kErrorDoc;
   py::register_exception_translator([](std::exception_ptr exception) {
     try {
       std::rethrow_exception(std::move(exception));
+    } catch (const Error& error) {
+      error_type(in_python_words(error.what()).c_str());
     } catch (const std::filesystem::filesystem_error& error) {
       raise_os_error(error);
     }

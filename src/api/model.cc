@@ -4,7 +4,6 @@
 #include "api/threads.h"
 #include "api/tokenizer_impl.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/tensor_refs.h"
 #include "core/error.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/evaluation_text.h"
@@ -38,8 +37,7 @@ size_t Model::parameters() const { return impl_->trained.model->parameters().cou
 size_t Model::context() const { return impl_->trained.model->config().context; }
 size_t Model::vocabulary() const { return impl_->trained.model->config().vocabulary; }
 std::string Model::weights_hash() const {
-  nn::LanguageModel& model = *impl_->trained.model;
-  return checkpoint::weights_hash(checkpoint::tensor_refs(model.parameters(), model.weights().values()));
+  return checkpoint::weights_hash(impl_->trained.weights());
 }
 
 Tokenizer Model::tokenizer() const {

@@ -1,0 +1,16 @@
+// The tokenizer of a model as files that AutoTokenizer of Hugging Face `transformers` opens.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "data/tokenizer.h"
+
+namespace quern::checkpoint {
+
+// tokenizer.json, and tokenizer_config.json, which names its class. Without them, AutoTokenizer takes the class from
+// config.json, GPT2Tokenizer, and returns one with an empty vocabulary that encodes every text to nothing.
+std::vector<ExtraFile> hf_tokenizer_files(const data::Tokenizer& tokenizer, size_t context);
+
+}  // namespace quern::checkpoint
