@@ -47,6 +47,8 @@ void register_errors(py::module_& module) {
 PYBIND11_MODULE(_quern, module) {
   quern::kernels::select_target_from_environment();
   module.attr("__version__") = QUERN_VERSION;
+  // pybind11 before 2.12 reads the fields of NumPy 2's arrays at the wrong places: wrong strides, and no error.
+  module.attr("_numpy_2") = PYBIND11_VERSION_HEX >= 0x020C0000;
   quern::python::register_errors(module);
   quern::python::bind_model(module);
   quern::python::bind_train(module);

@@ -45,8 +45,7 @@ std::vector<ExtraFile> files_of(const HfModel& model) {
   if (model.config.end_of_text) {
     files.push_back({.name = "generation_config.json", .text = generation_config(*model.config.end_of_text)});
   }
-  if (model.tokenizer == nullptr) return files;
-  for (ExtraFile& file : hf_tokenizer_files(*model.tokenizer, model.config.context)) files.push_back(std::move(file));
+  for (ExtraFile& file : hf_tokenizer_files(model.tokenizer, model.config.context)) files.push_back(std::move(file));
   return files;
 }
 

@@ -19,7 +19,7 @@ namespace quern::checkpoint {
 struct HfModel {
   std::span<const TensorRef> weights;
   HfConfig config;                             // its end_of_text is that of the tokenizer
-  const data::Tokenizer* tokenizer = nullptr;  // null: the folder will have no tokenizer
+  const data::Tokenizer* tokenizer = nullptr;  // null: AutoTokenizer will raise an error
 };
 
 // Writes the folder, complete or not at all, and returns the names of its files. Error if it exists and is not empty:

@@ -9,8 +9,9 @@
 
 namespace quern::checkpoint {
 
-// tokenizer.json, and tokenizer_config.json, which names its class. Without them, AutoTokenizer takes the class from
-// config.json, GPT2Tokenizer, and returns one with an empty vocabulary that encodes every text to nothing.
-std::vector<ExtraFile> hf_tokenizer_files(const data::Tokenizer& tokenizer, size_t context);
+// tokenizer.json, if there is a tokenizer, and tokenizer_config.json, which names its class. Without the second,
+// AutoTokenizer takes the class from config.json, GPT2Tokenizer, and returns one with an empty vocabulary that encodes
+// every text to nothing; with the second alone it raises an error.
+std::vector<ExtraFile> hf_tokenizer_files(const data::Tokenizer* tokenizer, size_t context);
 
 }  // namespace quern::checkpoint

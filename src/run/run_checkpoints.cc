@@ -24,10 +24,9 @@ RunCheckpoints::RunCheckpoints(const RunConfig& config, const fs::path& folder, 
       run_(folder),
       model_(model.config()),
       weights_(checkpoint::tensor_refs(model.parameters(), model.weights().values())),
-      optimizer_(checkpoint::optimizer_refs(model.parameters(), optimizer)) {
-  if (tokenizer == nullptr) return;
-  end_of_text_ = tokenizer->end_of_text();
-  tokenizer_ = checkpoint::hf_tokenizer_files(*tokenizer, model_.context);
+      optimizer_(checkpoint::optimizer_refs(model.parameters(), optimizer)),
+      tokenizer_(checkpoint::hf_tokenizer_files(tokenizer, model_.context)) {
+  if (tokenizer != nullptr) end_of_text_ = tokenizer->end_of_text();
 }
 
 fs::path RunCheckpoints::save(const RunState& state) {

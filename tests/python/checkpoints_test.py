@@ -170,4 +170,5 @@ def test_a_run_without_a_tokenizer(folder):
     model = quern.load(folder / "run")
     with pytest.warns(UserWarning, match="the run has no tokenizer.json, so the folder has no tokenizer"):
         out = model.export(folder / "hf")
-    assert {path.name for path in out.iterdir()} == {"model.safetensors", "config.json"}
+    assert {path.name for path in out.iterdir()} == {"model.safetensors", "config.json", "tokenizer_config.json"}
+    assert "eos_token" not in json.loads((out / "tokenizer_config.json").read_text())

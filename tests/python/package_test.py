@@ -6,6 +6,8 @@ import inspect
 import pathlib
 import pydoc
 import re
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -155,3 +157,13 @@ def test_the_package_is_typed_and_has_a_version():
     assert (FOLDER / "py.typed").exists()
     assert re.fullmatch(r"\d+\.\d+\.\d+", quern.__version__)
     assert quern.Model.__module__ == quern.load.__module__ == "quern"
+
+
+def test_a_numpy_that_the_extension_cannot_read_is_refused():
+    """With pybind11 2.10 and NumPy 2, the strides of an array were 0: encode() repeated its first id."""
+    code = ("import numpy, quern._quern\nimport sys\nfor name in [n for n in sys.modules if n == 'quern']: del sys.modules[name]\n"
+            "numpy.__version__ = '2.4.6'\nsys.modules['quern._quern']._numpy_2 = {}\nimport quern")
+    for able, says in ((False, "ImportError: quern was built with pybind11 before 2.12, which cannot use NumPy 2.4.6: install "
+                               "'numpy<2', or build quern with a newer pybind11 (pip install . does)"), (True, "")):
+        done = subprocess.run([sys.executable, "-B", "-c", code.format(able)], capture_output=True, text=True)
+        assert (done.stderr.splitlines() or [""])[-1] == says
