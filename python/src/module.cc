@@ -50,6 +50,7 @@ PYBIND11_MODULE(_quern, module) {
   // pybind11 before 2.12 reads the fields of NumPy 2's arrays at the wrong places: wrong strides, and no error.
   module.attr("_numpy_2") = PYBIND11_VERSION_HEX >= 0x020C0000;
   quern::python::register_errors(module);
+  module.def("_in_python_words", quern::python::in_python_words);  // for its test
   quern::python::bind_model(module);
   quern::python::bind_train(module);
   quern::python::bind_replay(module);

@@ -120,6 +120,20 @@ def test_advice_is_in_the_words_of_python(folder):
             "[config] set: expected the name of a setting, found 'zzz.qqq'; quern.preset(\"tiny\") has all of them")
 
 
+@pytest.mark.parametrize("message, words", [
+    ("resume it (--resume) or not", "resume it (resume=True) or not"),
+    ("start a new run with --config", "start a new run with config="),
+    ("try --steps 500; or --steps=500", "try steps=500; or steps=500"),
+    ("use --set optimizer.rate=1e-4.", "use set={\"optimizer.rate\": 1e-4.}"),
+    ("use `--set data.field=body`", "use `set={\"data.field\": body}`"),
+    ("--keep-best and --from RUN", "keep_best= and from= RUN"),
+    ("/my--run/a-b: 3 -- 4 --- 'x--y' --", "/my--run/a-b: 3 -- 4 --- 'x--y' --"),
+    ("two\nlines \033[31m", "two lines \\x1b[31m"),
+])
+def test_flags_become_arguments(message, words):
+    assert quern._quern._in_python_words(message) == words
+
+
 def test_a_message_with_a_path_that_is_not_utf8_or_has_a_line_break(folder):
     for name, shown in ((b"a\xff", "a\\xff"), (b"a\nb", "a b")):
         path = bytes(folder) + b"/" + name
