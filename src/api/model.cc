@@ -36,9 +36,7 @@ uint64_t Model::step() const { return impl_->trained.state.step; }
 size_t Model::parameters() const { return impl_->trained.model->parameters().count(); }
 size_t Model::context() const { return impl_->trained.model->config().context; }
 size_t Model::vocabulary() const { return impl_->trained.model->config().vocabulary; }
-std::string Model::weights_hash() const {
-  return checkpoint::weights_hash(impl_->trained.weights());
-}
+std::string Model::weights_hash() const { return checkpoint::weights_hash(impl_->trained.weights()); }
 
 Tokenizer Model::tokenizer() const {
   const data::Tokenizer& tokenizer = impl_->trained.needed_tokenizer();
