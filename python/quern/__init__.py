@@ -4,18 +4,22 @@
 >>> logits = model.logits(model.encode("Once upon a time"))
 """
 
+import numpy as _numpy
+
+from . import _calls, _quern
 from ._quern import (Column, Error, Model, ReplayBuffer, Sample, Saving, SnapshotResult, Step, TextStream, TrainResult,
                      __version__, load, preset, snapshot_info, train)
 
 __all__ = ["Column", "Error", "Model", "ReplayBuffer", "Sample", "Saving", "SnapshotResult", "Step", "TextStream",
            "TrainResult", "__version__", "load", "preset", "snapshot_info", "train"]
 
+if _numpy.__version__.startswith("2.") and not _quern._numpy_2:
+    raise ImportError(f"quern was built with pybind11 before 2.12, which cannot use NumPy {_numpy.__version__}: install "
+                      "'numpy<2', or build quern with a newer pybind11 (pip install . does)")
+
 
 def _attach(shared, file):  # called when a pickled ReplayBuffer is unpickled, in the receiving process
     return ReplayBuffer.attach(shared, file)
 
 
-for _name in __all__:  # so that repr() and help() show the public module
-    if _name != "__version__":
-        globals()[_name].__module__ = "quern"
-del _name
+globals().update(_calls.present({name: globals()[name] for name in __all__}))

@@ -64,8 +64,10 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
+// The line that a warning names is that of the caller: the function of quern/_calls.py is the first frame.
 void warn(const std::string& text) {
-  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), 1) != 0) throw py::error_already_set();
+  constexpr Py_ssize_t kCaller = 2;
+  if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), kCaller) != 0) throw py::error_already_set();
 }
 
 }  // namespace quern::python

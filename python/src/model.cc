@@ -11,12 +11,13 @@
 
 #include "arguments.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/tensor_refs.h"
 #include "config.h"
+#include "core/error.h"
 #include "evaluate/evaluation_text.h"
 #include "evaluate/sequences.h"
 #include "generate/utf8_stream.h"
 #include "model_docs.h"
+#include "numbers.h"
 #include "text_stream.h"
 #include "texts.h"
 
@@ -25,13 +26,29 @@ namespace {
 
 using train::TrainedModel;
 
-std::shared_ptr<TrainedModel> load(const std::filesystem::path& run) {
+// "newest", "best", a step or a path, as find_checkpoint() takes it; empty for None.
+std::string checkpoint_from(const py::object& checkpoint) {
+  constexpr const char* kWhat = "[run] checkpoint";
+  if (checkpoint.is_none()) return {};
+  if (py::isinstance<py::str>(checkpoint)) {
+    const std::string text = text_from(checkpoint, kWhat);
+    if (!text.empty()) return text;
+  } else if (is_path(checkpoint)) {
+    return path_from(checkpoint, kWhat).string();
+  } else if (PyIndex_Check(checkpoint.ptr()) != 0 && !py::isinstance<py::bool_>(checkpoint)) {
+    return std::to_string(whole_from(checkpoint, kWhat));
+  }
+  throw Error("{}: expected \"newest\", \"best\", the number of a step, or a path, found {}", kWhat, shown(checkpoint));
+}
+
+std::shared_ptr<TrainedModel> load(const std::filesystem::path& run, const py::object& checkpoint) {
+  const std::string wanted = checkpoint_from(checkpoint);
   std::vector<std::string> warnings;
   std::shared_ptr<TrainedModel> trained;
   {
     const py::gil_scoped_release unlocked;
-    trained = std::make_shared<TrainedModel>(
-        train::load_model(run, [&](const std::string& text) { warnings.push_back(text); }));
+    trained = std::make_shared<TrainedModel>(train::load_model(
+        run, [&](const std::string& text) { warnings.push_back(text); }, wanted));
   }
   for (const std::string& text : warnings) warn(text);
   return trained;
@@ -92,8 +109,24 @@ py::dict evaluate(const TrainedModel& trained, const py::args& paths, const py::
 
 std::string weights_hash(const TrainedModel& trained) {
   const py::gil_scoped_release unlocked;
-  return checkpoint::weights_hash(
-      checkpoint::tensor_refs(trained.model->parameters(), trained.model->weights().values()));
+  return checkpoint::weights_hash(trained.weights());
+}
+
+py::dict state_dict(const TrainedModel& trained) {
+  py::dict arrays;
+  for (const checkpoint::TensorRef& tensor : trained.weights()) {
+    arrays[py::str(tensor.name)] = py::array_t<float>(tensor.shape, tensor.values.data());  // copies
+  }
+  return arrays;
+}
+
+std::filesystem::path export_to(const TrainedModel& trained, const std::filesystem::path& folder) {
+  {
+    const py::gil_scoped_release unlocked;
+    trained.export_to(folder);
+  }
+  if (trained.tokenizer == nullptr) warn("[export] the run has no tokenizer.json, so the folder has no tokenizer");
+  return folder;
 }
 
 std::string repr(const TrainedModel& trained) {
@@ -127,9 +160,11 @@ void bind_model(py::module_& module) {
       .def("decode", decode, kDecodeDoc, py::arg("ids"))
       .def("logits", logits, kLogitsDoc, py::arg("tokens"), py::kw_only(), threads)
       .def("loss", loss, kLossDoc, py::arg("tokens"), py::kw_only(), threads)
-      .def("evaluate", evaluate, kEvaluateDoc, threads);
+      .def("evaluate", evaluate, kEvaluateDoc, threads)
+      .def("state_dict", state_dict, kStateDictDoc)
+      .def("export", export_to, kExportDoc, py::arg("folder"));
   bind_generation(model);
-  module.def("load", load, kLoadDoc, py::arg("run"));
+  module.def("load", load, kLoadDoc, py::arg("run"), py::kw_only(), py::arg("checkpoint") = py::none());
 }
 
 }  // namespace quern::python

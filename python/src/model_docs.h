@@ -3,11 +3,17 @@
 
 namespace quern::python {
 
-inline constexpr const char* kLoadDoc = R"(Loads the newest complete checkpoint of the run in this folder.
+inline constexpr const char* kLoadDoc =
+    R"(Loads a trained model: the newest complete checkpoint of a run, or another one.
+
+run: the folder of the run, or of one of its checkpoints. checkpoint: "newest" (the default), "best" (the lowest
+validation loss among those that were kept), the number of a step, or the path of a checkpoint.
 
 >>> model = quern.load("runs/first")
 >>> model
-<quern.Model runs/first: step ..., ... parameters, context ..., vocabulary ...>)";
+<quern.Model runs/first: step ..., ... parameters, context ..., vocabulary ...>
+>>> quern.load("runs/first", checkpoint=model.step).weights_hash == model.weights_hash
+True)";
 
 inline constexpr const char* kModelDoc =
     R"(A trained model, returned by load(). Several threads may use it concurrently.
@@ -52,6 +58,27 @@ inline constexpr const char* kWeightsHashDoc = R"(SHA-256 of the weights, as `qu
 
 >>> model.weights_hash == quern.load(model.path).weights_hash
 True)";
+
+inline constexpr const char* kStateDictDoc =
+    R"(Returns the weights: a dict from the name of a tensor to a float32 array.
+
+The names and shapes are those in model.safetensors. The arrays are copies: changing them does not change the model.
+
+>>> weights = model.state_dict()
+>>> weights["wte.weight"].shape == (model.vocabulary, model.config["model"]["width"])
+True
+>>> sum(array.size for array in weights.values()) == model.parameters
+True)";
+
+inline constexpr const char* kExportDoc =
+    R"(Writes a folder that Hugging Face transformers opens, and returns its path.
+
+AutoModelForCausalLM.from_pretrained(folder) gives the same logits, and AutoTokenizer.from_pretrained(folder) the same
+ids. The folder must be new or empty: an export never replaces a file.
+
+>>> folder = model.export("exported")
+>>> sorted(path.name for path in folder.iterdir())
+['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json'])";
 
 inline constexpr const char* kEncodeDoc = R"(Returns the token ids of a str or of bytes, as int32.
 

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "kernels/target.h"
+#include "words.h"
 
 namespace quern::python {
 namespace {
@@ -27,10 +28,13 @@ void raise_os_error(const std::filesystem::filesystem_error& error) {
 }
 
 void register_errors(py::module_& module) {
-  py::register_exception<Error>(module, "Error", PyExc_ValueError).doc() = kErrorDoc;
+  static py::exception<Error> error_type(module, "Error", PyExc_ValueError);
+  error_type.doc() = kErrorDoc;
   py::register_exception_translator([](std::exception_ptr exception) {
     try {
       std::rethrow_exception(std::move(exception));
+    } catch (const Error& error) {
+      error_type(in_python_words(error.what()).c_str());
     } catch (const std::filesystem::filesystem_error& error) {
       raise_os_error(error);
     }
@@ -43,7 +47,10 @@ void register_errors(py::module_& module) {
 PYBIND11_MODULE(_quern, module) {
   quern::kernels::select_target_from_environment();
   module.attr("__version__") = QUERN_VERSION;
+  // pybind11 before 2.12 reads the fields of NumPy 2's arrays at the wrong places: wrong strides, and no error.
+  module.attr("_numpy_2") = PYBIND11_VERSION_HEX >= 0x020C0000;
   quern::python::register_errors(module);
+  module.def("_in_python_words", quern::python::in_python_words);  // for its test
   quern::python::bind_model(module);
   quern::python::bind_train(module);
   quern::python::bind_replay(module);

@@ -13,10 +13,10 @@
 
 namespace quern::python {
 
-// The seconds of a `timeout` argument; infinity for None. TypeError if it is not a number, Error for NaN.
+// The seconds of a `timeout` argument; infinity for None. Error unless it is a number other than NaN.
 inline double timeout_from(const py::object& timeout) {
   if (timeout.is_none()) return std::numeric_limits<double>::infinity();
-  if (!is_real(timeout)) throw py::type_error("[replay] timeout: expected seconds or None, found " + shown(timeout));
+  if (!is_real(timeout)) throw Error("[replay] timeout: expected seconds or None, found {}", shown(timeout));
   const double seconds = real_from(timeout, "[replay] timeout");
   if (std::isnan(seconds)) throw Error("[replay] timeout: expected seconds or None, found nan");
   return seconds;

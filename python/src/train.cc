@@ -10,8 +10,11 @@
 #include "api/run_training.h"
 #include "arguments.h"
 #include "config.h"
+#include "core/error.h"
+#include "numbers.h"
 #include "texts.h"
 #include "train_docs.h"
+#include "words.h"
 
 namespace quern::python {
 namespace {
@@ -27,7 +30,42 @@ struct Request {
   py::object steps, threads;
   bool resume;
   py::object on_step;
+  py::object progress;
 };
+
+// Shows the progress of one call of train(), with python/quern/_progress.py. Every function needs the GIL.
+class Progress {
+ public:
+  Progress(const py::object& wanted, const std::filesystem::path& out)
+      : bar_(py::module_::import("quern._progress").attr("open_bar")(wanted, out)) {}
+
+  void preparing(std::string_view what, uint64_t done, uint64_t total) const {
+    if (!bar_.is_none()) bar_.attr("show_preparation")(py::str(std::string(what)), done, total);
+  }
+  // Makes room for what the caller prints, until the next step.
+  void clear() const {
+    if (!bar_.is_none()) bar_.attr("clear")();
+  }
+  void step(const Step& step) const {
+    if (!bar_.is_none()) bar_.attr("show_step")(step);
+  }
+  // Ends the line, which stays.
+  void close() const {
+    if (!bar_.is_none()) bar_.attr("close")();
+  }
+
+ private:
+  py::object bar_;
+};
+
+// Whether the run goes on: None, which a function without a return statement returns, does not stop it.
+bool call_on_step(const py::object& on_step, const Step& step) {
+  const py::object returned = on_step(step);
+  if (returned.is_none()) return true;
+  const int truth = PyObject_IsTrue(returned.ptr());
+  if (truth < 0) throw py::error_already_set();  // such as an array of several numbers
+  return truth != 0;
+}
 
 void apply_argument(RunConfig& config, const char* setting, const py::object& value, std::string_view where) {
   if (value.is_none()) return;
@@ -48,24 +86,50 @@ void apply(RunConfig& config, const Request& request) {
   apply_argument(config, "data.paths", request.data, "data");
 }
 
+TrainResult run_unlocked(const TrainOptions& options, const RunConfig& config) {
+  const py::gil_scoped_release unlocked;
+  return api::run_training(options, config);
+}
+
 TrainResult train_run(const Request& request) {
+  if (!request.on_step.is_none() && PyCallable_Check(request.on_step.ptr()) == 0) {
+    throw Error("[train] on_step: expected a function, found {}", shown(request.on_step));
+  }
   TrainOptions options{.out = request.out, .resume = request.resume};
   if (request.preset) options.preset = request.preset->value;
   const RunConfig config = api::run_config(options, [&](RunConfig& found) { apply(found, request); });
-  // Called with the GIL released. A function that returns False or raises, or a signal such as Ctrl-C, ends the run
-  // after the step, with a checkpoint.
+  const Progress progress(request.progress, request.out);
+  // Called with the GIL released. A function that returns something false or raises, or a signal such as Ctrl-C, ends
+  // the run after the step, with a checkpoint.
   options.on_step = [&](const Step& step) {
     const py::gil_scoped_acquire lock;
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    return request.on_step.is_none() || !request.on_step(step).is(py::bool_(false));
+    bool more = true;
+    if (!request.on_step.is_none()) {
+      progress.clear();
+      more = call_on_step(request.on_step, step);
+    }
+    progress.step(step);
+    return more;
   };
-  options.on_warning = [](const std::string& text) {
+  options.on_warning = [&](const std::string& text) {
     const py::gil_scoped_acquire lock;
-    warn(text);
+    progress.clear();
+    warn(in_python_words(text));
   };
-  options.on_preparing = [](std::string_view, uint64_t, uint64_t) { check_signals(); };
-  const py::gil_scoped_release unlocked;
-  return api::run_training(options, config);
+  options.on_preparing = [&](std::string_view what, uint64_t done, uint64_t total) {
+    const py::gil_scoped_acquire lock;
+    check_signals();
+    progress.preparing(what, done, total);
+  };
+  try {
+    TrainResult result = run_unlocked(options, config);
+    progress.close();
+    return result;
+  } catch (...) {
+    progress.close();
+    throw;
+  }
 }
 
 std::string repr(const TrainResult& result) {
@@ -115,13 +179,14 @@ void bind_train(py::module_& module) {
   module.def(
       "train",
       [](py::object data, std::filesystem::path out, std::optional<Text> preset, py::object config, py::object set,
-         py::object steps, py::object threads, bool resume, py::object on_step) {
+         py::object steps, py::object threads, bool resume, py::object on_step, py::object progress) {
         return train_run({std::move(data), std::move(out), std::move(preset), std::move(config), std::move(set),
-                          std::move(steps), std::move(threads), resume, std::move(on_step)});
+                          std::move(steps), std::move(threads), resume, std::move(on_step), std::move(progress)});
       },
       kTrainDoc, py::arg("data") = py::none(), py::kw_only(), py::arg("out"), py::arg("preset") = py::none(),
       py::arg("config") = py::none(), py::arg("set") = py::none(), py::arg("steps") = py::none(),
-      py::arg("threads") = py::none(), py::arg("resume") = false, py::arg("on_step") = py::none());
+      py::arg("threads") = py::none(), py::arg("resume") = false, py::arg("on_step") = py::none(),
+      py::arg("progress") = py::none());
 }
 
 }  // namespace quern::python

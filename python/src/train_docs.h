@@ -10,9 +10,12 @@ overriding those before it: `preset` (tiny, small or gpt2; tiny by default), `co
 returned by preset()), `set` ({"model.layers": 2}), `steps` and `threads`. The result is bit-identical to that of
 `quern train` with the same settings, with any number of threads.
 
-on_step is called with a Step after each step. If it returns False or raises, or on Ctrl-C, the run saves a checkpoint
-and stops. resume=True resumes it; the result is bit-identical to that of an uninterrupted run. On resume, settings may
+on_step is called with a Step after each step. If it returns something false other than None, or raises, or on Ctrl-C,
+the run saves a checkpoint and stops. resume=True resumes it; the result is bit-identical to that of an uninterrupted run. On resume, settings may
 be given again but not changed, except train.threads, train.recompute, train.memory and those of diagnostics.
+
+progress: a line with the step, losses, tokens/s and the time left, on standard error. By default in a terminal and in a
+notebook; True also elsewhere, False never.
 
 >>> losses = []
 >>> result = quern.train(out="runs/short", steps=3, set={"model.layers": 1, "data.stories_bytes": 20_000},

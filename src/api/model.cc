@@ -4,7 +4,6 @@
 #include "api/threads.h"
 #include "api/tokenizer_impl.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/tensor_refs.h"
 #include "core/error.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/evaluation_text.h"
@@ -37,10 +36,7 @@ uint64_t Model::step() const { return impl_->trained.state.step; }
 size_t Model::parameters() const { return impl_->trained.model->parameters().count(); }
 size_t Model::context() const { return impl_->trained.model->config().context; }
 size_t Model::vocabulary() const { return impl_->trained.model->config().vocabulary; }
-std::string Model::weights_hash() const {
-  nn::LanguageModel& model = *impl_->trained.model;
-  return checkpoint::weights_hash(checkpoint::tensor_refs(model.parameters(), model.weights().values()));
-}
+std::string Model::weights_hash() const { return checkpoint::weights_hash(impl_->trained.weights()); }
 
 Tokenizer Model::tokenizer() const {
   const data::Tokenizer& tokenizer = impl_->trained.needed_tokenizer();

@@ -66,6 +66,8 @@ std::vector<uint64_t> list_steps(const fs::path& folder) {
   return steps;
 }
 
+std::optional<uint64_t> best_step(const fs::path& folder) { return best_of(folder, list_steps(folder)); }
+
 std::optional<Checkpoint> find_newest_valid(const fs::path& folder, const OnInvalid& on_invalid, Parts parts) {
   std::vector<uint64_t> steps = list_steps(folder);
   for (; !steps.empty(); steps.pop_back()) {

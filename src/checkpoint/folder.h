@@ -22,6 +22,10 @@ std::vector<uint64_t> list_steps(const std::filesystem::path& folder);
 // Called with the reason for each checkpoint that was skipped, newest first.
 using OnInvalid = std::function<void(const std::string& reason)>;
 
+// The step with the lowest validation loss, according to the state of each; nullopt if none has one. Among equal
+// losses, the earliest.
+std::optional<uint64_t> best_step(const std::filesystem::path& folder);
+
 // The newest valid checkpoint; nullopt if there is none.
 std::optional<Checkpoint> find_newest_valid(const std::filesystem::path& folder, const OnInvalid& on_invalid,
                                             Parts parts = Parts::kAll);

@@ -11,6 +11,8 @@ Command add_train(Parser root);
 Command add_generate(Parser root);
 Command add_eval(Parser root);
 Command add_report(Parser root);
+Command add_runs(Parser root);
+Command add_export(Parser root);
 Command add_tokenize(Parser root);
 Command add_plan(Parser root);
 Command add_rerun_step(Parser root);

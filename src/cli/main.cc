@@ -13,6 +13,11 @@ constexpr const char* kExamples = R"(Examples:
   quern generate --run runs/first   generate a story with it
   quern eval --run runs/first       measure its loss on held-out text
   quern report --run runs/first     summarize the run, with the loss curve
+  quern report runs/first runs/second
+                                    compare runs
+  quern runs                        list the runs below runs/
+  quern export runs/first --out exported
+                                    write a model for Hugging Face transformers
   quern plan --preset gpt2          show how much memory training would need
   quern rerun-step runs/first/incidents/step-00000042
                                     repeat a step that failed
@@ -28,7 +33,7 @@ int run_chosen(const std::vector<Command>& commands) {
     if (command.parser.parsed()) return command.run();
   }
   throw Error(
-      "expected a command: train, generate, eval, report, rerun-step, tokenize, plan, info or bench; "
+      "expected a command: train, generate, eval, report, runs, export, rerun-step, tokenize, plan, info or bench; "
       "run `quern --help`");
 }
 
@@ -37,8 +42,9 @@ int run(int argc, char** argv) {
   CommandLine line("quern", "Trains small transformers on CPUs with bit-reproducible results.");
   Parser root = line.root();
   root.set_footer(kExamples);
-  const std::vector<Command> commands = {add_train(root),      add_generate(root), add_eval(root), add_report(root),
-                                         add_rerun_step(root), add_tokenize(root), add_plan(root), add_info(root)};
+  const std::vector<Command> commands = {add_train(root), add_generate(root), add_eval(root),       add_report(root),
+                                         add_runs(root),  add_export(root),   add_rerun_step(root), add_tokenize(root),
+                                         add_plan(root),  add_info(root)};
   list_bench(root);
   return line.run(argc, argv, [&] { return run_chosen(commands); });
 }

@@ -1,4 +1,4 @@
-// quern report: summarizes a run.
+// quern report: summarizes a run, or compares several.
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "checkpoint/folder.h"
 #include "cli/commands.h"
@@ -17,6 +18,7 @@
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "report/comparison.h"
 #include "report/loss_curve.h"
 #include "report/run_log.h"
 #include "report/run_summary.h"
@@ -27,7 +29,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Options {
-  std::string run;
+  std::vector<std::string> runs;   // --run
+  std::vector<std::string> words;  // RUN
   bool json = false;
   bool csv = false;
 };
@@ -36,6 +39,7 @@ constexpr const char* kExamples = R"(Examples:
   quern report --run runs/first                       print a table and the loss curve, as wide as the terminal
   quern report --run runs/first --csv > first.csv     export every logged step
   quern report --run runs/first --json                print the table as JSON
+  quern report runs/first runs/second runs/third      compare runs: what differs in their settings, and their losses
 
 Works while the run is still training. The data comes from the run's metrics.jsonl.)";
 
@@ -79,9 +83,10 @@ Json to_json(const std::vector<report::LoggedIncident>& incidents) {
   return array;
 }
 
-Json to_json(const Options& options, const report::RunSummary& summary, const train::RunConfig& config) {
-  const std::optional<uint64_t> parameters = parameters_of(options.run);
-  Json object = {{"run", options.run},
+Json to_json(const report::ComparedRun& run) {
+  const auto& [name, config, log, summary] = run;
+  const std::optional<uint64_t> parameters = parameters_of(name);
+  Json object = {{"run", name},
                  {"model",
                   {{"parameters", parameters ? Json(*parameters) : Json(nullptr)},
                    {"layers", config.model.layers},
@@ -118,29 +123,80 @@ report::CurveOptions curve_options() {
   return options;
 }
 
-std::string curve(const report::RunLog& log) {
-  std::vector<report::LossPoint> training, validation;
+report::RunLosses losses_of(const report::RunLog& log) {
+  report::RunLosses losses;
   for (const report::LoggedStep& step : log.steps) {
-    if (step.loss) training.push_back({step.step, *step.loss});
-    if (step.validation_loss) validation.push_back({step.step, *step.validation_loss});
+    if (step.loss) losses.training.push_back({step.step, *step.loss});
+    if (step.validation_loss) losses.validation.push_back({step.step, *step.validation_loss});
   }
-  if (training.empty() && validation.empty()) return "";
-  return "\n" + report::draw_losses(training, validation, curve_options());
+  return losses;
+}
+
+std::string curve(const report::RunLog& log) {
+  const report::RunLosses losses = losses_of(log);
+  if (losses.training.empty() && losses.validation.empty()) return "";
+  return "\n" + report::draw_losses(losses.training, losses.validation, curve_options());
+}
+
+report::ComparedRun read_run(const std::string& name) {
+  report::ComparedRun run{.name = name, .config = train::read_config(name), .log = {}, .summary = {}};
+  run.log = report::read_run_log(fs::path(name) / "metrics.jsonl");
+  run.summary = report::summarise(run.config, run.log);
+  return run;
+}
+
+void warn_of_damage(const report::ComparedRun& run) {
+  for (const std::string& line : run.log.damaged) warn(line + "; the line was skipped");
+}
+
+void print_one(const report::ComparedRun& run, const Options& options) {
+  if (options.csv) {
+    warn_of_damage(run);
+    fmt::print("{}", report::to_csv(run.log));
+  } else if (options.json) {
+    fmt::print("{}\n", json_text(to_json(run), 2));
+  } else {
+    fmt::print("{}{}", report::to_text(run.summary, run.config, parameters_of(run.name)), curve(run.log));
+  }
+}
+
+Json comparison_json(const std::vector<report::ComparedRun>& runs) {
+  Json object = {{"differences", Json::object()}, {"runs", Json::array()}};
+  for (const report::SettingDifference& difference : report::differing_settings(runs)) {
+    object["differences"][difference.setting] = difference.values;
+  }
+  for (const report::ComparedRun& run : runs) object["runs"].push_back(to_json(run));
+  return object;
+}
+
+void print_comparison(const std::vector<report::ComparedRun>& runs, const Options& options) {
+  if (options.csv) {
+    for (const report::ComparedRun& run : runs) warn_of_damage(run);
+    fmt::print("{}", report::comparison_csv(runs));
+  } else if (options.json) {
+    fmt::print("{}\n", json_text(comparison_json(runs), 2));
+  } else if (runs.size() > report::kMaxCurves) {
+    throw Error("report: expected at most {} runs in a table, found {}; use --json or --csv", report::kMaxCurves,
+                runs.size());
+  } else {
+    std::vector<report::RunLosses> losses;
+    for (const report::ComparedRun& run : runs) losses.push_back(losses_of(run.log));
+    const report::CurveOptions curve = curve_options();
+    fmt::print("{}\n{}", report::comparison_text(runs, curve.width), report::draw_runs(losses, curve));
+  }
 }
 
 int run_report(const Options& options) {
-  if (options.run.empty()) throw Error("report: expected --run DIR, a run; run `quern report --help`");
+  std::vector<std::string> names = options.words;
+  names.insert(names.end(), options.runs.begin(), options.runs.end());
+  if (names.empty()) throw Error("report: expected --run DIR, a run; run `quern report --help`");
   if (options.json && options.csv) throw Error("report: expected --json or --csv, found both");
-  const train::RunConfig config = train::read_config(options.run);
-  const report::RunLog log = report::read_run_log(fs::path(options.run) / "metrics.jsonl");
-  const report::RunSummary summary = report::summarise(config, log);
-  if (options.csv) {
-    for (const std::string& line : log.damaged) warn(line + "; the line was skipped");
-    fmt::print("{}", report::to_csv(log));
-  } else if (options.json) {
-    fmt::print("{}\n", json_text(to_json(options, summary, config), 2));
+  std::vector<report::ComparedRun> runs;
+  for (const std::string& name : names) runs.push_back(read_run(name));
+  if (runs.size() == 1) {
+    print_one(runs[0], options);
   } else {
-    fmt::print("{}{}", report::to_text(summary, config, parameters_of(options.run)), curve(log));
+    print_comparison(runs, options);
   }
   return 0;
 }
@@ -149,8 +205,9 @@ int run_report(const Options& options) {
 
 Command add_report(Parser root) {
   const auto options = std::make_shared<Options>();
-  Parser report = root.add_command("report", "Summarize a run: table and loss curve, or CSV");
-  report.add_text("--run", options->run, "DIR", "Directory of the run");
+  Parser report = root.add_command("report", "Summarize a run, or compare several: table and loss curves, or CSV");
+  report.add_words("RUN", options->words, "Directories of runs; more than one: compare them");
+  report.add_list("--run", options->runs, "DIR", "The same as RUN; may be repeated");
   report.add_flag("--json", options->json, "Print one JSON object");
   report.add_flag("--csv", options->csv, "Print one line for each logged step");
   report.set_footer(kExamples);

@@ -1,10 +1,12 @@
 #include "evaluate/load.h"
 
 #include "checkpoint/folder.h"
+#include "checkpoint/hf_export.h"
 #include "checkpoint/tensor_refs.h"
 #include "config/model_settings.h"
 #include "config/run_folder.h"
 #include "core/error.h"
+#include "evaluate/find_checkpoint.h"
 
 namespace quern::train {
 
@@ -26,11 +28,24 @@ const data::Tokenizer& TrainedModel::needed_tokenizer() const {
   throw Error("[run] {}: expected a tokenizer.json, found none; the run was trained on token shards", folder.string());
 }
 
-TrainedModel load_model(const std::filesystem::path& folder, const Warn& warn) {
+std::vector<checkpoint::TensorRef> TrainedModel::weights() const {
+  return checkpoint::tensor_refs(model->parameters(), model->weights().values());
+}
+
+std::vector<std::string> TrainedModel::export_to(const std::filesystem::path& path) const {
+  const std::vector<checkpoint::TensorRef> tensors = weights();
+  checkpoint::HfConfig hf = checkpoint::hf_config(model->config(), config.model.dropout);
+  if (tokenizer != nullptr) hf.end_of_text = tokenizer->end_of_text();
+  return checkpoint::export_hf({.weights = tensors, .config = hf, .tokenizer = tokenizer.get()}, path);
+}
+
+TrainedModel load_model(const std::filesystem::path& path, const Warn& warn, std::string_view wanted) {
+  const auto [folder, chosen] = find_checkpoint(path, wanted);
   TrainedModel trained;
   trained.folder = folder;
   trained.config = read_config(folder);
-  const auto found = newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
+  const auto found = chosen ? std::optional(checkpoint::Checkpoint(*chosen, checkpoint::Parts::kWeights))
+                            : newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
   if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());
   const std::filesystem::path tokenizer = folder / kTokenizerFile;
   if (std::filesystem::exists(tokenizer)) trained.tokenizer = data::Tokenizer::load(tokenizer.string());
@@ -40,7 +55,7 @@ TrainedModel load_model(const std::filesystem::path& folder, const Warn& warn) {
   }
   trained.model = nn::make_language_model(model_config(trained.config, static_cast<uint32_t>(vocabulary)), true);
   nn::Weights& weights = trained.model->weights();
-  found->load({checkpoint::tensor_refs(trained.model->parameters(), weights.values()), {}});
+  found->load({trained.weights(), {}});
   weights.repack();
   trained.state = found->state();
   return trained;

@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "checkpoint/checkpoint.h"
 #include "config/config.h"
@@ -26,6 +28,12 @@ struct TrainedModel {
 
   // The tokenizer; Error if there is none.
   const data::Tokenizer& needed_tokenizer() const;
+
+  // Its weights, as a checkpoint stores them.
+  std::vector<checkpoint::TensorRef> weights() const;
+
+  // Writes a folder for Hugging Face `transformers` and returns the names of its files (checkpoint/hf_export.h).
+  std::vector<std::string> export_to(const std::filesystem::path& folder) const;
 };
 
 // The newest complete checkpoint of the run in `folder`, with a warning for each newer one that is damaged. nullopt if
@@ -33,7 +41,8 @@ struct TrainedModel {
 std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, const Warn& warn,
                                                         checkpoint::Parts parts);
 
-// The model of the newest complete checkpoint of the run in `folder`. Error if there is no run or no checkpoint.
-TrainedModel load_model(const std::filesystem::path& folder, const Warn& warn);
+// The model of a checkpoint, by default the newest complete one of the run in `folder`. find_checkpoint() explains the
+// arguments. Error if there is no run or no such checkpoint, or if the chosen one is damaged.
+TrainedModel load_model(const std::filesystem::path& folder, const Warn& warn, std::string_view wanted = {});
 
 }  // namespace quern::train

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
+#include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <string_view>
 
@@ -41,6 +44,17 @@ std::string label(double loss) {
   return fmt::format("{:.0e}", loss);
 }
 
+// Letters are runs: neighbours have different colors.
+std::string_view color_of(char mark) {
+  constexpr std::string_view kRunColors[] = {"\033[36m", "\033[33m", "\033[35m", "\033[32m", "\033[34m"};
+  if (mark == 'o') return kValidationColor;
+  if (mark == '*' || mark == '.') return kTrainingColor;
+  if (mark == '^' || mark == 'x') return kAlarmColor;
+  const bool upper = mark >= 'A' && mark <= 'Z';
+  if (!upper && !(mark >= 'a' && mark <= 'z')) return {};
+  return kRunColors[static_cast<size_t>(mark - (upper ? 'A' : 'a')) % std::size(kRunColors)];
+}
+
 class Canvas {
  public:
   Canvas(const CurveOptions& options, uint64_t first, uint64_t last, Scale scale)
@@ -71,6 +85,7 @@ class Canvas {
       rows_[row(loss)][column] = mark;
     }
   }
+  char at(size_t column, double loss) const { return rows_[row(loss)][column]; }
   void mark_spread(size_t column, double min, double largest) {
     for (size_t r = row(largest); r <= row(min); ++r) rows_[r][column] = '.';
   }
@@ -100,10 +115,7 @@ class Canvas {
     std::string text;
     for (size_t i = 0; i < length; ++i) {
       const char mark = marks[i];
-      const std::string_view color = mark == 'o'                  ? kValidationColor
-                                     : mark == '*' || mark == '.' ? kTrainingColor
-                                     : mark == '^' || mark == 'x' ? kAlarmColor
-                                                                  : std::string_view();
+      const std::string_view color = color_of(mark);
       if (color.empty()) {
         text += mark;
       } else {
@@ -128,7 +140,8 @@ struct Column {
   size_t count = 0;
 };
 
-void draw_training(Canvas& canvas, const std::vector<LossPoint>& points) {
+// The points of each column of the canvas. Marks those that are not finite.
+std::vector<Column> columns_of(Canvas& canvas, const std::vector<LossPoint>& points) {
   std::vector<Column> columns(canvas.columns());
   for (const LossPoint& point : points) {
     const size_t at = canvas.column(point.step);
@@ -144,6 +157,11 @@ void draw_training(Canvas& canvas, const std::vector<LossPoint>& points) {
       ++column.count;
     }
   }
+  return columns;
+}
+
+void draw_training(Canvas& canvas, const std::vector<LossPoint>& points) {
+  const std::vector<Column> columns = columns_of(canvas, points);
   for (size_t i = 0; i < columns.size(); ++i) {
     const Column& column = columns[i];
     if (column.count > 0) {
@@ -164,23 +182,86 @@ void draw_validation(Canvas& canvas, const std::vector<LossPoint>& points) {
   }
 }
 
-std::string legend(const std::vector<LossPoint>& all, bool trained, bool validated, const Canvas& canvas) {
-  std::string text;
-  const auto add = [&](std::string_view part) { text += (text.empty() ? "" : "   ") + std::string(part); };
-  if (trained) add("* training (. min to max)");
-  if (validated) add("o validation");
-  const auto odd = [](const LossPoint& point) { return !usable(point.loss); };
-  const auto bad = std::count_if(all.begin(), all.end(), odd);
-  if (bad > 0) add(fmt::format("x not finite ({})", bad));
-  text = std::string(kLabel + 1, ' ') + text + "\n";
+// The marks of one run, then those of the next; a place where two runs meet has a +. A run does not meet itself.
+class RunDrawing {
+ public:
+  RunDrawing(Canvas& canvas, size_t run)
+      : canvas_(canvas), upper_(static_cast<char>('A' + run)), lower_(static_cast<char>('a' + run)) {}
+
+  void draw(const RunLosses& losses) {
+    const std::vector<Column> columns = columns_of(canvas_, losses.training);
+    for (size_t i = 0; i < columns.size(); ++i) {
+      const Column& column = columns[i];
+      if (column.count > 0) put(i, column.sum / static_cast<double>(column.count), upper_);
+      if (std::isfinite(column.spike)) canvas_.mark(i, column.spike, '^');
+    }
+    for (const LossPoint& point : losses.validation) {
+      const size_t at = canvas_.column(point.step);
+      if (usable(point.loss)) {
+        put(at, point.loss, lower_);
+      } else {
+        canvas_.mark_not_finite(at);
+      }
+    }
+  }
+
+ private:
+  void put(size_t column, double loss, char mark) {
+    const char found = canvas_.above(loss) ? ' ' : canvas_.at(column, loss);
+    const bool free = found == ' ' || found == '^' || found == upper_ || found == lower_;
+    canvas_.mark(column, loss, free ? mark : '+');
+  }
+
+  Canvas& canvas_;
+  char upper_, lower_;
+};
+
+// The highest loss above the scale; empty if there is none.
+std::string highest_text(const std::vector<LossPoint>& all, const Canvas& canvas) {
   const LossPoint* highest = nullptr;
   for (const LossPoint& point : all) {
     if (!usable(point.loss) || !canvas.above(point.loss)) continue;
     if (highest == nullptr || point.loss > highest->loss) highest = &point;
   }
-  if (highest == nullptr) return text;
-  return text + fmt::format("{}^ above the scale, up to {:.4g} at step {}\n", std::string(kLabel + 1, ' '),
-                            highest->loss, highest->step);
+  if (highest == nullptr) return {};
+  return fmt::format("{}^ above the scale, up to {:.4g} at step {}\n", std::string(kLabel + 1, ' '), highest->loss,
+                     highest->step);
+}
+
+std::string not_finite_text(const std::vector<LossPoint>& all) {
+  const auto odd = [](const LossPoint& point) { return !usable(point.loss); };
+  const auto bad = std::count_if(all.begin(), all.end(), odd);
+  return bad > 0 ? fmt::format("x not finite ({})", bad) : std::string();
+}
+
+// The marks of a line, with what they mean.
+std::string legend_line(std::initializer_list<std::string> parts) {
+  std::string text;
+  for (const std::string& part : parts) {
+    if (!part.empty()) text += (text.empty() ? "" : "   ") + part;
+  }
+  return std::string(kLabel + 1, ' ') + text + "\n";
+}
+
+std::vector<double> usable_losses(const std::vector<LossPoint>& points) {
+  std::vector<double> losses;
+  for (const LossPoint& point : points) {
+    if (usable(point.loss)) losses.push_back(point.loss);
+  }
+  return losses;
+}
+
+// An empty canvas for these points, at least one of which is usable.
+Canvas canvas_for(const std::vector<LossPoint>& all, const CurveOptions& options) {
+  const auto by_step = [](const LossPoint& a, const LossPoint& b) { return a.step < b.step; };
+  const auto [first, last] = std::minmax_element(all.begin(), all.end(), by_step);
+  return {options, first->step, last->step, scale_of(usable_losses(all))};
+}
+
+// Instead of a drawing; empty if there is something to draw.
+std::string nothing_to_draw(const std::vector<LossPoint>& all) {
+  if (all.empty()) return "no loss was logged\n";
+  return usable_losses(all).empty() ? "no finite loss was logged\n" : "";
 }
 
 }  // namespace
@@ -189,17 +270,32 @@ std::string draw_losses(const std::vector<LossPoint>& training, const std::vecto
                         const CurveOptions& options) {
   std::vector<LossPoint> all = training;
   all.insert(all.end(), validation.begin(), validation.end());
-  std::vector<double> losses;
-  for (const LossPoint& point : all) {
-    if (usable(point.loss)) losses.push_back(point.loss);
-  }
-  if (losses.empty()) return all.empty() ? "no loss was logged\n" : "no finite loss was logged\n";
-  const auto by_step = [](const LossPoint& a, const LossPoint& b) { return a.step < b.step; };
-  const auto [first, last] = std::minmax_element(all.begin(), all.end(), by_step);
-  Canvas canvas(options, first->step, last->step, scale_of(losses));
+  if (const std::string text = nothing_to_draw(all); !text.empty()) return text;
+  Canvas canvas = canvas_for(all, options);
   draw_training(canvas, training);
   draw_validation(canvas, validation);
-  return canvas.text() + legend(all, !training.empty(), !validation.empty(), canvas);
+  return canvas.text() +
+         legend_line({training.empty() ? "" : "* training (. min to max)", validation.empty() ? "" : "o validation",
+                      not_finite_text(all)}) +
+         highest_text(all, canvas);
+}
+
+std::string draw_runs(const std::vector<RunLosses>& runs, const CurveOptions& options) {
+  assert(runs.size() <= kMaxCurves);
+  std::vector<LossPoint> all;
+  bool validated = false;
+  for (const RunLosses& run : runs) {
+    all.insert(all.end(), run.training.begin(), run.training.end());
+    all.insert(all.end(), run.validation.begin(), run.validation.end());
+    validated = validated || !run.validation.empty();
+  }
+  if (const std::string text = nothing_to_draw(all); !text.empty()) return text;
+  Canvas canvas = canvas_for(all, options);
+  for (size_t i = 0; i < runs.size(); ++i) RunDrawing(canvas, i).draw(runs[i]);
+  return canvas.text() +
+         legend_line(
+             {"A, B, ... training", validated ? "a, b, ... validation" : "", "+ several runs", not_finite_text(all)}) +
+         highest_text(all, canvas);
 }
 
 }  // namespace quern::report

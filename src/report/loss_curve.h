@@ -26,4 +26,14 @@ struct CurveOptions {
 std::string draw_losses(const std::vector<LossPoint>& training, const std::vector<LossPoint>& validation,
                         const CurveOptions& options);
 
+// The losses of one run, for a drawing of several.
+struct RunLosses {
+  std::vector<LossPoint> training, validation;  // sorted by step
+};
+
+// The same for several runs, at most kMaxCurves: run i is drawn with the i-th letter, A for the mean of its training
+// losses in a column and a for validation, so that no colors are needed. Where runs meet there is a +.
+inline constexpr size_t kMaxCurves = 26;
+std::string draw_runs(const std::vector<RunLosses>& runs, const CurveOptions& options);
+
 }  // namespace quern::report

@@ -111,14 +111,20 @@ class Reader {
 
 }  // namespace
 
-RunLog read_run_log(const std::filesystem::path& file) {
+RunLog read_run_log(const std::filesystem::path& file, uint64_t limit) {
   if (!std::filesystem::exists(file)) return {};
-  regular_file_status(Descriptor(file), file);  // Error for a directory, or a file without read permission
+  // Error for a directory, or a file without read permission.
+  const auto bytes = static_cast<uint64_t>(regular_file_status(Descriptor(file), file).st_size);
   std::ifstream stream(file);
   Reader reader;
   RunLog log;
   uint64_t number = 0;
-  for (std::string line; std::getline(stream, line);) {
+  std::string line;
+  if (bytes > limit) {
+    stream.seekg(static_cast<std::streamoff>(bytes - limit));
+    std::getline(stream, line);  // the rest of a line that began before
+  }
+  while (std::getline(stream, line)) {
     const std::string problem = reader.read(line);
     ++number;
     if (!problem.empty()) log.damaged.push_back(fmt::format("{}:{}: {}", file.filename().string(), number, problem));
@@ -129,14 +135,20 @@ RunLog read_run_log(const std::filesystem::path& file) {
   return log;
 }
 
-std::string to_csv(const RunLog& log) {
+std::string to_csv(const RunLog& log) { return csv_header() + csv_lines(log); }
+
+std::string csv_header() {
   std::string text = "step";
   for (const NumberField& field : kNumbers) text += fmt::format(",{}", field.name);
   text += ",skipped";
   for (const train::MemoryField& field : train::kMemoryFields) text += fmt::format(",memory_{}", field.name);
-  text += "\n";
+  return text + "\n";
+}
+
+std::string csv_lines(const RunLog& log, std::string_view prefix) {
+  std::string text;
   for (const LoggedStep& step : log.steps) {
-    text += fmt::format("{}", step.step);
+    text += fmt::format("{}{}", prefix, step.step);
     for (const NumberField& field : kNumbers) {
       const auto& value = step.*field.member;
       text += value ? fmt::format(",{}", *value) : ",";

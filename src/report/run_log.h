@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "train/memory_use.h"
@@ -40,10 +41,14 @@ struct RunLog {
 };
 
 // If a step was logged several times, the last line wins, field by field. Unknown fields are ignored. Empty if the file
-// does not exist; Error if it cannot be read.
-RunLog read_run_log(const std::filesystem::path& file);
+// does not exist; Error if it cannot be read. Reads only the last `limit` bytes, from the first line that begins there;
+// the numbers of damaged lines are then counted from that one.
+RunLog read_run_log(const std::filesystem::path& file, uint64_t limit = UINT64_MAX);
 
 // A header and a line per step; values that were not logged are empty.
 std::string to_csv(const RunLog& log);
+// The two apart. `prefix` starts every line.
+std::string csv_header();
+std::string csv_lines(const RunLog& log, std::string_view prefix = {});
 
 }  // namespace quern::report

@@ -121,6 +121,8 @@ std::string warnings_text(const RunSummary& summary) {
 
 }  // namespace
 
+std::string speed_text(const RunSummary& summary) { return summary.speed ? speed_text(summary.speed->median) : ""; }
+
 RunSummary summarise(const train::RunConfig& config, const RunLog& log) {
   RunSummary summary;
   summary.steps = config.train.steps;

@@ -32,6 +32,9 @@ struct RunSummary {
   std::vector<std::string> warnings;  // in order; damaged lines last
 };
 
+// Median, in tokens/s; empty if unknown.
+std::string speed_text(const RunSummary& summary);
+
 RunSummary summarise(const train::RunConfig& config, const RunLog& log);
 
 // The summary as a table. `parameters` is the parameter count of the model, if known.

@@ -3,6 +3,7 @@
 #include <ranges>
 
 #include "checkpoint/folder.h"
+#include "checkpoint/hf_tokenizer.h"
 #include "checkpoint/tensor_refs.h"
 #include "config/run_folder.h"
 #include "core/error.h"
@@ -18,19 +19,22 @@ const Region kCheckpoint("checkpoint");
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(const RunConfig& config, const fs::path& folder, nn::LanguageModel& model,
-                               Optimizer& optimizer)
+                               Optimizer& optimizer, const data::Tokenizer* tokenizer)
     : config_(config),
       run_(folder),
       model_(model.config()),
       weights_(checkpoint::tensor_refs(model.parameters(), model.weights().values())),
-      optimizer_(checkpoint::optimizer_refs(model.parameters(), optimizer)) {}
+      optimizer_(checkpoint::optimizer_refs(model.parameters(), optimizer)),
+      tokenizer_(checkpoint::hf_tokenizer_files(tokenizer, model_.context)) {
+  if (tokenizer != nullptr) end_of_text_ = tokenizer->end_of_text();
+}
 
-fs::path RunCheckpoints::save(const RunState& state, std::optional<int32_t> end_of_text) {
+fs::path RunCheckpoints::save(const RunState& state) {
   const Timed timed(kCheckpoint);
   const fs::path folder = run_ / kCheckpointFolder;
   checkpoint::HfConfig config = checkpoint::hf_config(model_, config_.model.dropout);
-  config.end_of_text = end_of_text;
-  fs::path path = checkpoint::save(folder, tensors(), state, config);
+  config.end_of_text = end_of_text_;
+  fs::path path = checkpoint::save(folder, tensors(), state, config, tokenizer_);
   // A checkpoint from an interruption must not displace the target of a rollback.
   if (config_.diagnostics.policy != Policy::kRollback || is_regular(state.step)) {
     checkpoint::remove_old(folder, state.step,

@@ -8,6 +8,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "config/config.h"
+#include "data/tokenizer.h"
 #include "evaluate/load.h"
 #include "nn/models/language_model.h"
 #include "optim/optimizer.h"
@@ -16,12 +17,13 @@ namespace quern::train {
 
 class RunCheckpoints {
  public:
-  // `config`, `model` and `optimizer` must outlive this object. `folder` is that of the run.
+  // `config`, `model` and `optimizer` must outlive this object. `folder` is that of the run. `tokenizer`, null if there
+  // is none, is saved with every checkpoint, so that Hugging Face tools can use its directory.
   RunCheckpoints(const RunConfig& config, const std::filesystem::path& folder, nn::LanguageModel& model,
-                 Optimizer& optimizer);
+                 Optimizer& optimizer, const data::Tokenizer* tokenizer);
 
   // Saves weights, moments and `state`, and removes old checkpoints. Returns the new one.
-  std::filesystem::path save(const RunState& state, std::optional<int32_t> end_of_text);
+  std::filesystem::path save(const RunState& state);
 
   // Load weights and moments and return the state; nullopt, without a change, if there is no such checkpoint.
   std::optional<RunState> load_newest(const Warn& warn);
@@ -42,6 +44,8 @@ class RunCheckpoints {
   std::filesystem::path run_;
   const nn::ModelConfig& model_;
   std::vector<checkpoint::TensorRef> weights_, optimizer_;
+  std::optional<int32_t> end_of_text_;
+  std::vector<checkpoint::ExtraFile> tokenizer_;  // its files
   std::optional<uint64_t> saved_step_;
 };
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <ctime>
 #include <mutex>
 #include <string_view>
@@ -63,6 +64,17 @@ std::string text_in(int descriptor) {
   std::string text(kMaxText, '\0');
   const ssize_t got = pread(descriptor, text.data(), text.size(), 0);
   text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+  return text;
+}
+
+// The beginning of a regular file; nullopt for anything else.
+std::optional<std::string> text_of(const fs::path& file) {
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor < 0) return std::nullopt;
+  struct stat status = {};
+  std::optional<std::string> text;
+  if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) text = text_in(descriptor);
+  ::close(descriptor);
   return text;
 }
 
@@ -154,12 +166,20 @@ RunLock::~RunLock() {
 }
 
 bool is_run_lock(const fs::path& file) {
-  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) return false;
-  struct stat status = {};
-  const bool ours = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && is_lock_text(text_in(descriptor));
-  ::close(descriptor);
-  return ours;
+  const std::optional<std::string> text = text_of(file);
+  return text && is_lock_text(*text);
+}
+
+// "quern run lock: pid 17 on host since ..."
+std::optional<LockHolder> lock_holder(const fs::path& file) {
+  const std::string text = text_of(file).value_or("");
+  const std::string start = std::string(kMark) + "pid ";
+  LockHolder holder;
+  if (!text.starts_with(start)) return std::nullopt;
+  const auto [end, code] = std::from_chars(text.data() + start.size(), text.data() + text.size(), holder.pid);
+  if (code != std::errc()) return std::nullopt;
+  holder.here = std::string_view(end).starts_with(fmt::format(" on {} since ", host_name()));
+  return holder;
 }
 
 }  // namespace quern::train

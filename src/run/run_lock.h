@@ -1,7 +1,9 @@
 // One writer per run: a process that trains in a directory holds the lock on its run.lock.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "run/observer.h"
 
@@ -31,6 +33,15 @@ class RunLock {
   std::filesystem::path path_;
   int descriptor_;
 };
+
+// The process that wrote a lock file.
+struct LockHolder {
+  int64_t pid = 0;
+  bool here = false;  // on this machine
+};
+
+// Who wrote `file`; nullopt if it is not a run.lock that names its holder.
+std::optional<LockHolder> lock_holder(const std::filesystem::path& file);
 
 // Whether `file` is a run.lock that Quern wrote. An empty file counts: a kill during creation leaves one.
 bool is_run_lock(const std::filesystem::path& file);

@@ -52,7 +52,7 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
       model_(nn::make_language_model(model_config(config, dataset_.vocabulary), plan_.packed)),
       state_(initial_state()),
       trainer_(config, plan_, *model_, *batches_, state_),
-      checkpoints_(config_, folder, *model_, trainer_.optimizer()),
+      checkpoints_(config_, folder, *model_, trainer_.optimizer(), dataset_.tokenizer.get()),
       validation_(config_, dataset_),
       health_(model_->parameters()) {}
 
@@ -140,9 +140,7 @@ void Run::end() {
   observer_.on_end({.planned_bytes = plan_.memory.total(), .peak_bytes = peak_resident_bytes()});
 }
 
-fs::path Run::save() {
-  return checkpoints_.save(state_, dataset_.tokenizer ? dataset_.tokenizer->end_of_text() : std::nullopt);
-}
+fs::path Run::save() { return checkpoints_.save(state_); }
 
 void Run::report_health() {
   const HealthReport* report = health_.report(trainer_.context());

@@ -20,7 +20,8 @@ RANDOM_KILLS = 20
 AIMED_KILLS = 10
 STREAM_KILLS = 6
 # Of a checkpoint, in the order in which they appear; the first stands for the folder itself.
-FILES = ("", "model.safetensors", "optimizer.safetensors", "config.json", "state.json")
+FILES = ("", "model.safetensors", "optimizer.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json",
+         "state.json")
 STEPS = 300
 SETTINGS = (*SMALL, "--steps", STEPS, "--dropout", "0.1", "--set", "checkpoint.interval=2", "--set", "log.interval=1",
             "--set", "train.validation_interval=50")

@@ -134,6 +134,50 @@ class Report(program.ProgramTest):
         self.assertIn("step 4: ", warning)
         self.assertIn("step-00000008", warning)
 
+    def compare(self, *arguments):
+        return self.works("report", *(self.path(a) if a in ("a", "b", "c") else a for a in arguments))
+
+    def test_several_runs_are_compared(self):
+        self.train("a", *SETTINGS, "--steps", "9")
+        self.train("b", *SETTINGS, "--steps", "6", "--rate", "0.001")
+        text = self.compare("a", "b")
+        self.assertEqual(text, self.works("report", "--run", self.path("a"), "--run", self.path("b")))
+        self.assertEqual(text, self.works("report", self.path("a"), "--run", self.path("b")))
+        self.assertTrue(text.startswith(f"A  {self.path('a')}\nB  {self.path('b')}\n\n"), text)
+        settings = [line.split() for line in text.splitlines()[4:6]]
+        self.assertEqual(settings, [["train.steps", "9", "6"], ["optimizer.rate", "0.002", "0.001"]])
+        best = [json.loads(self.report(run, "--json"))["best_validation"] for run in "ab"]
+        self.assertRegex(text, rf"best validation +{best[0]['loss']:.4f} at {best[0]['step']} +"
+                               rf"{best[1]['loss']:.4f} at {best[1]['step']}\n")
+        for part in ("steps            9 of 9", "6 of 6", "tokens/s", "peak memory", "MiB", "A, B, ... training"):
+            self.assertIn(part, text)
+        plot = [line[10:] for line in text.splitlines() if line[9:10] == "|"]
+        for mark in "ABab":  # without colour
+            self.assertTrue(any(mark in line for line in plot), (mark, text))
+        self.assertNotIn("\033", text)
+        self.assertLessEqual(max(len(line) for line in text.splitlines()[3:]), 80)
+
+    def test_several_runs_as_json_and_csv(self):
+        for name, seed in (("a", 1), ("b", 2), ("c", 3)):
+            self.train(name, *SETTINGS, "--steps", "4", "--seed", seed)
+        found = json.loads(self.compare("a", "b", "c", "--json"))
+        self.assertEqual(found["differences"], {"train.seed": ["1", "2", "3"]})
+        self.assertEqual(found["runs"], [json.loads(self.report(run, "--json")) for run in "abc"])
+        rows = list(csv.DictReader(io.StringIO(self.compare("a", "b", "c", "--csv"))))
+        self.assertEqual([(row.pop("run"), row["step"]) for row in rows],
+                         [(self.path(run), step) for run in "abc" for step in ("2", "4")])
+        self.assertEqual(rows[:2], list(csv.DictReader(io.StringIO(self.report("a", "--csv")))))
+
+    def test_a_comparison_with_an_empty_or_missing_run(self):
+        self.train("a", *SETTINGS, "--steps", "4")
+        self.train("b", "--steps", "0")
+        self.assertIn("0 of 0", self.compare("a", "b"))
+        self.assertIn("the settings are equal", self.compare("b", "b"))
+        self.assertIn("no loss was logged", self.compare("b", "b"))
+        self.fails("report", self.path("a"), self.path("none"), says=["none: expected a run with a config.toml"])
+        self.fails("report", *[self.path("a")] * 27, says=["expected at most 26 runs in a table, found 27; use --json"])
+        self.assertEqual(len(json.loads(self.works("report", *[self.path("a")] * 27, "--json"))["runs"]), 27)
+
     def test_bad_input_is_refused(self):
         self.fails("report", says=["report: expected --run DIR"])
         self.fails("report", "--run", self.path("none"), says=["none: expected a run with a config.toml, found none"])

@@ -173,7 +173,7 @@ def test_options_of_a_sample(prioritised):
     refuses(lambda: sample(1, rule="recent", half_life="10"), "[replay] sample: half_life: expected a number, found '10'")
     refuses(lambda: sample(1, rule="recent", half_life=INF), "half_life: expected a finite number")
     refuses(lambda: sample(1, timeout=NAN), "timeout: expected seconds or None, found nan")
-    with pytest.raises(TypeError, match="timeout: expected seconds or None, found 1j"):
+    with pytest.raises(quern.Error, match="timeout: expected seconds or None, found 1j"):
         sample(1, timeout=np.complex64(1j))
     assert len(sample(np.uint8(3), timeout=INF, beta=np.float32(0.5), half_life=2)) == 3
     refuses(lambda: prioritised.get(1.0), "[replay] get: id: expected a whole number from 0, found 1.0")

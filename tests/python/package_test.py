@@ -4,7 +4,10 @@ import ast
 import doctest
 import inspect
 import pathlib
+import pydoc
 import re
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -100,20 +103,67 @@ def test_the_stubs_have_every_public_name_and_no_other():
         assert stubs[name] - {"__init__"} == members(kind), name
 
 
-def test_the_stubs_have_every_argument():
-    # pybind11 writes the arguments into the first line of a docstring.
-    classes_and_module = [(quern, stub()), *((getattr(quern, node.name), node.body) for node in stub()
-                                             if isinstance(node, ast.ClassDef))]
-    for owner, body in classes_and_module:
-        for node in body:
-            if not isinstance(node, ast.FunctionDef) or node.name.startswith("_") or node.decorator_list:
-                continue
-            signature = getattr(owner, node.name).__doc__.splitlines()[0]
-            arguments = [argument.arg for argument in node.args.args + node.args.kwonlyargs]
-            assert re.findall(r"(?<=[(, ])(\w+): ", signature) == arguments, signature
+def stub_parameters(node):
+    """The names, kinds and defaults of the arguments of a function in the stubs."""
+    args = node.args
+    defaults = [None] * (len(args.args) - len(args.defaults)) + args.defaults
+    found = [(arg.arg, "POSITIONAL_OR_KEYWORD", default) for arg, default in zip(args.args, defaults)]
+    found += [("args", "VAR_POSITIONAL", None)] if args.vararg else []  # pybind11 knows no other name for them
+    found += [(arg.arg, "KEYWORD_ONLY", default) for arg, default in zip(args.kwonlyargs, args.kw_defaults)]
+    found += [("kwargs", "VAR_KEYWORD", None)] if args.kwarg else []
+    return [(name, kind, inspect.Parameter.empty if default is None else ast.literal_eval(default))
+            for name, kind, default in found]
+
+
+def functions():
+    """Every public function, method and constructor in the stubs, with the object that `inspect` is asked about."""
+    for node in stub():
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node, getattr(quern, node.name)
+        for member in getattr(node, "body", []) if isinstance(node, ast.ClassDef) else []:
+            names = {getattr(decorator, "id", "setter") for decorator in getattr(member, "decorator_list", [])}
+            special = getattr(member, "name", "_").startswith("_") and getattr(member, "name", "") != "__init__"
+            if isinstance(member, ast.FunctionDef) and not special and not names & {"property", "setter"}:
+                yield f"{node.name}.{member.name}", member, getattr(getattr(quern, node.name), member.name)
+
+
+@pytest.mark.parametrize("name, node, function", functions())
+def test_signatures_agree_with_the_stubs(name, node, function):
+    signature = inspect.signature(function)
+    found = [(p.name, p.kind.name, p.default) for p in signature.parameters.values()]
+    assert found == stub_parameters(node)
+
+
+def test_every_public_class_and_function_has_a_signature():
+    for name in set(quern.__all__) - {"__version__"}:
+        assert inspect.signature(getattr(quern, name)) is not None
+    assert str(inspect.signature(quern.load)) == "(run, *, checkpoint=None)"
+    assert list(inspect.signature(quern.ReplayBuffer).parameters)[:2] == ["columns", "capacity"]
+    assert str(inspect.signature(quern.Model)) == "()"
+
+
+def test_help_is_readable():
+    """Types of C++ and `arg0` were in it."""
+    for name in set(quern.__all__) - {"__version__"}:
+        text = pydoc.render_doc(getattr(quern, name), renderer=pydoc.plaintext)
+        for word in ("_quern", "arg0", "handle", "os.PathLike", "Overloaded", "std::"):
+            assert word not in text, (name, word)
+    text = pydoc.render_doc(quern.Model, renderer=pydoc.plaintext)
+    assert "generate(self, prompt=None, *, tokens=256, temperature=1.0" in text
+    assert "load(run, *, checkpoint=None)\n    Loads a trained model" in pydoc.render_doc(quern.load, renderer=pydoc.plaintext)
 
 
 def test_the_package_is_typed_and_has_a_version():
     assert (FOLDER / "py.typed").exists()
     assert re.fullmatch(r"\d+\.\d+\.\d+", quern.__version__)
     assert quern.Model.__module__ == quern.load.__module__ == "quern"
+
+
+def test_a_numpy_that_the_extension_cannot_read_is_refused():
+    """With pybind11 2.10 and NumPy 2, the strides of an array were 0: encode() repeated its first id."""
+    code = ("import numpy, quern._quern\nimport sys\nfor name in [n for n in sys.modules if n == 'quern']: del sys.modules[name]\n"
+            "numpy.__version__ = '2.4.6'\nsys.modules['quern._quern']._numpy_2 = {}\nimport quern")
+    for able, says in ((False, "ImportError: quern was built with pybind11 before 2.12, which cannot use NumPy 2.4.6: install "
+                               "'numpy<2', or build quern with a newer pybind11 (pip install . does)"), (True, "")):
+        done = subprocess.run([sys.executable, "-B", "-c", code.format(able)], capture_output=True, text=True)
+        assert (done.stderr.splitlines() or [""])[-1] == says

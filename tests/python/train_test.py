@@ -89,9 +89,24 @@ def test_false_stops_and_resume_gives_the_uninterrupted_result(folder):
     assert (resumed.finished, resumed.weights_hash) == (True, whole.weights_hash)
 
 
-def test_only_false_stops(folder):
-    returned = iter([None, 0, "", True, np.float32(0)])
-    assert train(folder / "run", steps=5, on_step=lambda step: next(returned)).finished
+@pytest.mark.parametrize("value", [False, 0, 0.0, "", [], np.False_, np.float32(0), np.zeros(1)])
+def test_anything_false_but_none_stops(folder, value):
+    """Only the object False stopped a run: `return step.loss > 2.0` of a NumPy loss was numpy.False_, and ignored."""
+    whole = train(folder / "whole", steps=6)
+    stopped = train(folder / "run", steps=6, on_step=lambda step: value if step.step == 3 else None)
+    assert (stopped.step, stopped.finished) == (3, False)
+    assert train(folder / "run", steps=6, resume=True).weights_hash == whole.weights_hash
+
+
+def test_none_and_anything_true_continue(folder):
+    returned = iter([None, 1, "no", True, np.True_, np.float32(0.1), [0]])
+    assert train(folder / "run", steps=7, on_step=lambda step: next(returned)).finished
+
+
+def test_a_value_without_a_truth_saves_and_raises(folder):
+    with pytest.raises(ValueError, match="ambiguous"):
+        train(folder / "run", on_step=lambda step: np.zeros(2))
+    assert quern.load(folder / "run").step == 1
 
 
 def test_the_same_call_again_resumes(folder):
@@ -198,8 +213,7 @@ def test_bad_settings_are_named_and_nothing_is_written(folder):
         assert not out.exists()
     with pytest.raises(ValueError, match="none.toml"):
         quern.train(out=out, config=folder / "none.toml")
-    with pytest.raises(TypeError):
-        quern.train()
+    refuses(quern.train, "train: expected out=..., found no such argument")
     assert not out.exists()
 
 
@@ -227,3 +241,11 @@ def test_an_incident_is_an_error(folder):
                    set={**settings, "diagnostics.policy": "skip"},
                    on_step=lambda step: skipped.append(step.step) if step.skipped else None)
     assert result.finished and skipped == [202]
+
+
+def test_a_warning_names_the_line_of_the_caller(folder):
+    for name in "ab":
+        (folder / f"{name}.txt").write_text(TEXT)
+    with pytest.warns(UserWarning, match="documents are not separated") as caught:
+        train(folder / "run", data=folder, steps=1)
+    assert caught[0].filename == __file__

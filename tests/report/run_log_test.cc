@@ -187,6 +187,20 @@ TEST_F(RunLogTest, SurvivesTenThousandDamagedFiles) {
   EXPECT_GT(steps, 5000u);
 }
 
+TEST_F(RunLogTest, TheEndOfALongLogIsReadFromAWholeLine) {
+  std::string text;
+  for (int i = 1; i <= 1000; ++i) text += "{\"step\":" + std::to_string(i) + ",\"loss\":2.5}\n";
+  read(text);
+  const RunLog all = read_run_log(file_), end = read_run_log(file_, 250);
+  EXPECT_EQ(all.steps.size(), 1000u);
+  EXPECT_EQ(end.steps.size(), 10u);  // 24 bytes each, and one of 25
+  EXPECT_EQ(end.steps.back().step, 1000u);
+  EXPECT_TRUE(end.damaged.empty());
+  EXPECT_TRUE(read_run_log(file_, 0).steps.empty());
+  EXPECT_EQ(read_run_log(file_, text.size()).steps.size(), 1000u);
+  EXPECT_TRUE(read_run_log(folder_ / "none", 250).steps.empty());
+}
+
 // -1e308 was printed with 309 digits, and an elapsed time of 1e300 as hours that had overflowed.
 TEST_F(RunLogTest, AbsurdNumbersArePrintedInBoundedWidth) {
   const RunLog log = read(

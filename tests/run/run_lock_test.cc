@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "run/held_locks.h"
 #include "support/child_process.h"
 #include "support/message.h"
 #include "support/temporary_folder.h"
@@ -46,6 +47,41 @@ TEST_F(RunLockTest, ErrorNamesTheHolder) {
   }
   EXPECT_EQ(test::names_in(folder_.path()), std::set<std::string>{}) << "removed at an orderly end";
   const RunLock again(folder_.path(), quiet_);
+}
+
+TEST_F(RunLockTest, StatusIsKnownWithoutTakingTheLock) {
+  const auto status = [&] { return HeldLocks().of(folder_.path()); };
+  EXPECT_EQ(status(), LockStatus::kNone);
+  {
+    const RunLock lock(folder_.path(), quiet_);
+    EXPECT_EQ(status(), LockStatus::kHeld);
+    EXPECT_EQ(lock_holder(folder_ / kLockFile)->pid, getpid());
+    EXPECT_TRUE(lock_holder(folder_ / kLockFile)->here);
+    EXPECT_EQ(test::run_in_child([&] { return status() == LockStatus::kHeld ? 0 : 1; }), 0);
+  }
+  EXPECT_EQ(status(), LockStatus::kNone);
+  test::run_in_child([&] {
+    const RunLock lock(folder_.path(), quiet_);
+    return kill(getpid(), SIGKILL);
+  });
+  EXPECT_EQ(status(), LockStatus::kLeft);
+  const RunLock taken(folder_.path(), quiet_);
+  EXPECT_EQ(status(), LockStatus::kHeld);
+}
+
+TEST_F(RunLockTest, StatusOfFilesThatAreNoLocksOfThisMachine) {
+  const auto status_with = [&](const std::string& text) {
+    std::ofstream(folder_ / kLockFile, std::ios::trunc) << text;
+    return HeldLocks().of(folder_.path());
+  };
+  EXPECT_EQ(status_with("quern run lock: pid 1 on elsewhere since 2020\n"), LockStatus::kElsewhere);
+  EXPECT_EQ(status_with("quern run lock: pid x\n"), LockStatus::kLeft);
+  EXPECT_EQ(status_with("quern run lock: pid 99999999999999999999 on x\n"), LockStatus::kLeft);
+  EXPECT_EQ(status_with(""), LockStatus::kLeft);
+  EXPECT_EQ(status_with("a note"), LockStatus::kNone);
+  fs::remove(folder_ / kLockFile);
+  fs::create_directory(folder_ / kLockFile);
+  EXPECT_EQ(HeldLocks().of(folder_.path()), LockStatus::kNone);
 }
 
 TEST_F(RunLockTest, IsReleasedWhenTheProcessEnds) {
