@@ -1,7 +1,7 @@
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -34,6 +34,7 @@ class Model:
     def logits(self, tokens: ArrayLike, *, threads: int | None = None) -> NDArray[np.float32]: ...
     def loss(self, tokens: ArrayLike, *, threads: int | None = None) -> float: ...
     def evaluate(self, *paths: str | PathLike[str], threads: int | None = None) -> dict[str, Any]: ...
+    @overload
     def generate(
         self,
         prompt: str | bytes | None = None,
@@ -45,7 +46,22 @@ class Model:
         seed: int = 0,
         ignore_end: bool = False,
         threads: int | None = None,
+        samples: None = None,
     ) -> str: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | bytes | None = None,
+        *,
+        tokens: int = 256,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        ignore_end: bool = False,
+        threads: int | None = None,
+        samples: int,
+    ) -> list[str]: ...
     def stream(
         self,
         prompt: str | bytes | None = None,

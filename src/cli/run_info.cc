@@ -68,13 +68,14 @@ void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& ne
 }  // namespace
 
 void print_run_info(const std::string& folder, bool json) {
-  const train::RunConfig config = train::read_config(folder);
-  const auto newest = train::newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
-  if (!newest) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder);
+  const train::RunPath run = train::run_path(folder);
+  const train::RunConfig config = train::read_config(run.folder);
+  const auto found = train::find_checkpoint(run, warn, checkpoint::Parts::kWeights);
+  if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder);
   if (json) {
-    fmt::print("{}\n", json_text(describe(folder, config, *newest), 2));
+    fmt::print("{}\n", json_text(describe(run.folder.string(), config, *found), 2));
   } else {
-    print_text(config, *newest);
+    print_text(config, *found);
   }
 }
 

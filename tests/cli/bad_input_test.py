@@ -141,10 +141,6 @@ class Config(program.ProgramTest):
             self.fails(*command, "--run", file, says=["file: expected the folder of a run, found a file"])
         self.assertEqual((self.folder / "file").read_text(), "years of work")
 
-    def test_an_empty_prompt(self):
-        self.train("run", "--steps", "2")
-        self.fails("generate", "--run", self.path("run"), "--prompt", "", says=["--prompt: expected a text, found an empty"])
-
 
 if __name__ == "__main__":
     program.main()
