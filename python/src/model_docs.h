@@ -82,7 +82,7 @@ inline constexpr const char* kLossDoc =
 True)";
 
 inline constexpr const char* kEvaluateDoc =
-    R"(Evaluates like `quern eval`: on text files and folders, or on the text held out from training if none are given.
+    R"(Evaluates like `quern eval`: on text, token shards or folders, or on held-out training text if none are given.
 
 >>> sorted(model.evaluate())
 ['bits_per_byte', 'loss', 'perplexity', 'tokens'])";

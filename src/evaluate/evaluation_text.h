@@ -23,7 +23,7 @@ struct EvaluationText {
 
 // The text or token shards in `paths`, or the text held out from training if `paths` is empty. Error if it is too short
 // for the model, if nothing was held out, if the run's data has changed since training, or if shards were made with
-// another tokenizer than the model's. Ids outside the model's vocabulary are an Error when they are read.
+// another tokenizer than the model's or have an id outside its vocabulary.
 EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths);
 
 // Runs evaluate() on that text, in windows of the model's context length.
