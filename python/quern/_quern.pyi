@@ -121,6 +121,7 @@ def train(
     preset: str | None = None,
     config: dict[str, Any] | str | PathLike[str] | None = None,
     set: dict[str, Any] | None = None,
+    tokenizer: str | PathLike[str] | None = None,
     steps: int | None = None,
     threads: int | None = None,
     resume: bool = False,

@@ -5,6 +5,7 @@
 #include "config/model_settings.h"
 #include "config/run_folder.h"
 #include "core/error.h"
+#include "evaluate/find_checkpoint.h"
 
 namespace quern::train {
 
@@ -21,31 +22,18 @@ std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::p
   return found;
 }
 
-RunPath run_path(const std::filesystem::path& path) {
-  std::filesystem::path full = std::filesystem::absolute(path).lexically_normal();
-  if (!full.has_filename()) full = full.parent_path();  // RUN/ is RUN
-  const bool named = checkpoint::step_of(full) && full.parent_path().filename() == kCheckpointFolder;
-  if (!named || !std::filesystem::is_directory(full)) return {path, std::nullopt};
-  return {full.parent_path().parent_path(), path};
-}
-
-std::optional<checkpoint::Checkpoint> find_checkpoint(const RunPath& run, const Warn& warn, checkpoint::Parts parts) {
-  if (run.checkpoint) return checkpoint::Checkpoint(*run.checkpoint, parts);
-  return newest_checkpoint(run.folder, warn, parts);
-}
-
 const data::Tokenizer& TrainedModel::needed_tokenizer() const {
   if (tokenizer != nullptr) return *tokenizer;
   throw Error("[run] {}: expected a tokenizer.json, found none; the run was trained on token shards", folder.string());
 }
 
 TrainedModel load_model(const std::filesystem::path& path, const Warn& warn) {
-  const RunPath run = run_path(path);
-  const std::filesystem::path& folder = run.folder;
+  const auto [folder, chosen] = find_checkpoint(path);
   TrainedModel trained;
   trained.folder = folder;
   trained.config = read_config(folder);
-  const auto found = find_checkpoint(run, warn, checkpoint::Parts::kWeights);
+  const auto found = chosen ? std::optional(checkpoint::Checkpoint(*chosen, checkpoint::Parts::kWeights))
+                            : newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
   if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());
   const std::filesystem::path tokenizer = folder / kTokenizerFile;
   if (std::filesystem::exists(tokenizer)) trained.tokenizer = data::Tokenizer::load(tokenizer.string());
