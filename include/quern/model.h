@@ -57,8 +57,8 @@ class Model {
   // context() + 1 and divides the number of tokens.
   double loss(std::span<const int32_t> tokens, size_t length, size_t threads = 0) const;
 
-  // Evaluates on the text held out from training, or on these files and folders. Error when the text is too short, or
-  // when the run's data has changed since training.
+  // Evaluates on the text held out from training, or on these files and folders: text or token shards. Error when the
+  // text is too short, when the run's data has changed since training, or when shards have another tokenizer.
   Evaluation evaluate(const std::vector<std::filesystem::path>& paths = {}, size_t threads = 0) const;
 
   class Impl;  // internal

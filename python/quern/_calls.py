@@ -10,7 +10,7 @@ import ast
 import difflib
 import inspect
 
-from ._quern import Error, preset
+from ._quern import Error, _advise_setting
 
 POSITIONAL, KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
 MANY, NAMED = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
@@ -88,10 +88,9 @@ def listed(words):
 
 
 def nearest_setting(word):
-    """A setting of that name, as train() takes it."""
-    settings = [(name, f"{table}.{name}") for table, values in preset("tiny").items() for name in values]
-    found = next((path for name, path in settings if name == word), None)
-    return found and f'set={{"{found}": ...}}'
+    """The setting that `word` means in Quern or elsewhere, as train() takes it."""
+    found = _advise_setting(word)
+    return f'set={{"{found}": ...}}' if found else None
 
 
 def problem(binding, args, kwargs):
@@ -103,8 +102,9 @@ def problem(binding, args, kwargs):
     positional, keyword = binding.names(POSITIONAL), binding.names(POSITIONAL, KEYWORD)
     for name in kwargs:
         if name not in keyword and not binding.names(NAMED):
-            near = nearest_setting(name) if binding.name == "train" else None
-            near = near or next(iter(difflib.get_close_matches(name, keyword, 1)), None)
+            near = next(iter(difflib.get_close_matches(name, keyword, 1)), None)
+            if near is None and binding.name == "train":
+                near = nearest_setting(name)
             hint = f"did you mean {near}?" if near else f"it takes {listed(keyword)}" if keyword else "it takes none"
             return f"expected the name of an argument, found {shown(name)}; {hint}"
     if len(args) > len(positional) and not binding.names(MANY):

@@ -1,7 +1,7 @@
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -36,6 +36,7 @@ class Model:
     def evaluate(self, *paths: str | PathLike[str], threads: int | None = None) -> dict[str, Any]: ...
     def state_dict(self) -> dict[str, NDArray[np.float32]]: ...
     def export(self, folder: str | PathLike[str]) -> Path: ...
+    @overload
     def generate(
         self,
         prompt: str | bytes | None = None,
@@ -47,7 +48,22 @@ class Model:
         seed: int = 0,
         ignore_end: bool = False,
         threads: int | None = None,
+        samples: None = None,
     ) -> str: ...
+    @overload
+    def generate(
+        self,
+        prompt: str | bytes | None = None,
+        *,
+        tokens: int = 256,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+        ignore_end: bool = False,
+        threads: int | None = None,
+        samples: int,
+    ) -> list[str]: ...
     def stream(
         self,
         prompt: str | bytes | None = None,
@@ -107,6 +123,7 @@ def train(
     preset: str | None = None,
     config: dict[str, Any] | str | PathLike[str] | None = None,
     set: dict[str, Any] | None = None,
+    tokenizer: str | PathLike[str] | None = None,
     steps: int | None = None,
     threads: int | None = None,
     resume: bool = False,

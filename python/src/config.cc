@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/config_fields.h"
+#include "config/synonyms.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "numbers.h"
@@ -105,6 +106,10 @@ void apply_dict(train::RunConfig& config, const py::dict& settings, std::string_
 }
 
 void bind_config(py::module_& module) {
+  module.def(
+      "_advise_setting", [](const Text& word) { return train::advise_setting(word.value).setting; },
+      "Returns the setting that a word is likely to mean, for messages: optimizer.rate for lr; empty if there is none.",
+      py::arg("word"));
   module.def(
       "preset", [](const Text& name) { return to_dict(train::preset(name.value)); }, kPresetDoc, py::arg("name"));
 }

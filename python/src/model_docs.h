@@ -109,7 +109,7 @@ inline constexpr const char* kLossDoc =
 True)";
 
 inline constexpr const char* kEvaluateDoc =
-    R"(Evaluates like `quern eval`: on text files and folders, or on the text held out from training if none are given.
+    R"(Evaluates like `quern eval`: on text, token shards or folders, or on held-out training text if none are given.
 
 >>> sorted(model.evaluate())
 ['bits_per_byte', 'loss', 'perplexity', 'tokens'])";
@@ -120,9 +120,12 @@ inline constexpr const char* kGenerateDoc =
 temperature: below 1 gives more likely text, above 1 more surprising text, 0 always the most likely token. top_k:
 sample from the k most likely tokens only; 0 for all. top_p: sample only from the most likely tokens whose
 probabilities add up to this. The same prompt and seed give the same text with any number of threads, and the same text
-as `quern generate` prints after the prompt. Without a prompt, the text starts with a new line. It ends where the model
-ends the document; with ignore_end=True it contains "<|endoftext|>" there and continues.
+as `quern generate` prints after the prompt. Without a prompt, the text starts with a new line; with "", at the
+beginning of a document. It ends where the model ends the document; with ignore_end=True it contains "<|endoftext|>"
+there and continues. samples: return a list of this many texts; text i is the same for any number of them.
 
+>>> len(model.generate("Once", tokens=20, samples=3))
+3
 >>> model.generate("Once", tokens=20, seed=7) == model.generate("Once", tokens=20, seed=7)
 True)";
 

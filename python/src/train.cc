@@ -26,7 +26,7 @@ struct Request {
   py::object data;
   std::filesystem::path out;
   std::optional<Text> preset;
-  py::object config, set;
+  py::object config, set, tokenizer;
   py::object steps, threads;
   bool resume;
   py::object on_step;
@@ -84,6 +84,7 @@ void apply(RunConfig& config, const Request& request) {
   apply_argument(config, "train.steps", request.steps, "steps");
   if (!request.threads.is_none()) config.train.threads = threads_from(request.threads);
   apply_argument(config, "data.paths", request.data, "data");
+  apply_argument(config, "data.tokenizer", request.tokenizer, "tokenizer");
 }
 
 TrainResult run_unlocked(const TrainOptions& options, const RunConfig& config) {
@@ -179,14 +180,16 @@ void bind_train(py::module_& module) {
   module.def(
       "train",
       [](py::object data, std::filesystem::path out, std::optional<Text> preset, py::object config, py::object set,
-         py::object steps, py::object threads, bool resume, py::object on_step, py::object progress) {
+         py::object tokenizer, py::object steps, py::object threads, bool resume, py::object on_step,
+         py::object progress) {
         return train_run({std::move(data), std::move(out), std::move(preset), std::move(config), std::move(set),
-                          std::move(steps), std::move(threads), resume, std::move(on_step), std::move(progress)});
+                          std::move(tokenizer), std::move(steps), std::move(threads), resume, std::move(on_step),
+                          std::move(progress)});
       },
       kTrainDoc, py::arg("data") = py::none(), py::kw_only(), py::arg("out"), py::arg("preset") = py::none(),
-      py::arg("config") = py::none(), py::arg("set") = py::none(), py::arg("steps") = py::none(),
-      py::arg("threads") = py::none(), py::arg("resume") = false, py::arg("on_step") = py::none(),
-      py::arg("progress") = py::none());
+      py::arg("config") = py::none(), py::arg("set") = py::none(), py::arg("tokenizer") = py::none(),
+      py::arg("steps") = py::none(), py::arg("threads") = py::none(), py::arg("resume") = false,
+      py::arg("on_step") = py::none(), py::arg("progress") = py::none());
 }
 
 }  // namespace quern::python

@@ -7,8 +7,9 @@ inline constexpr const char* kTrainDoc = R"(Trains a model and returns a TrainRe
 
 data: a text file, a folder, .jsonl or token shards, or a list of them; None for generated stories. Settings, each
 overriding those before it: `preset` (tiny, small or gpt2; tiny by default), `config` (a TOML file, or a dict as
-returned by preset()), `set` ({"model.layers": 2}), `steps` and `threads`. The result is bit-identical to that of
-`quern train` with the same settings, with any number of threads.
+returned by preset()), `set` ({"model.layers": 2}), `tokenizer` ("byte", "char", "bpe" or the path of a
+tokenizer.json), `steps` and `threads`. The result is bit-identical to that of `quern train` with the same settings,
+with any number of threads.
 
 on_step is called with a Step after each step. If it returns something false other than None, or raises, or on Ctrl-C,
 the run saves a checkpoint and stops. resume=True resumes it; the result is bit-identical to that of an uninterrupted run. On resume, settings may

@@ -13,7 +13,8 @@ TextRequest request_of(const std::optional<std::string>& prompt, const Generatio
                       .sampling = {.temperature = options.temperature,
                                    .top_k = options.top_k,
                                    .top_p = options.top_p,
-                                   .seed = options.seed},
+                                   .seed = options.seed,
+                                   .sample = options.sample},
                       .ignore_end = options.ignore_end},
           .threads = api::threads_from(options.threads)};
 }

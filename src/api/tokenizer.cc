@@ -1,7 +1,12 @@
 #include <quern/tokenizer.h>
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 #include "api/tokenizer_impl.h"
 #include "config/config.h"
+#include "config/synonyms.h"
 #include "core/error.h"
 #include "dataset/dataset.h"
 
@@ -17,11 +22,15 @@ std::shared_ptr<const Tokenizer::Impl> impl_of(std::unique_ptr<data::Tokenizer> 
 Tokenizer::Tokenizer(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Tokenizer Tokenizer::train(const std::vector<std::filesystem::path>& paths, const TokenizerOptions& options) {
-  train::RunConfig config;  // validates the kind and the range of the vocabulary
-  train::apply_value(config, "data.tokenizer", options.kind, "kind");
+  const std::vector<std::string_view> kinds = train::tokenizer_kind_names();
+  if (std::find(kinds.begin(), kinds.end(), options.kind) == kinds.end()) {
+    throw Error("[tokenizer] kind: expected byte, char or bpe, found {}{}", in_quotes(options.kind),
+                train::did_you_mean(options.kind, kinds));
+  }
+  train::RunConfig config;  // validates the range of the vocabulary
   train::apply_value(config, "data.vocabulary", static_cast<int64_t>(options.vocabulary), "vocabulary");
   if (paths.empty()) throw Error("[tokenizer] train: expected text files or folders, found none");
-  return Tokenizer(impl_of(train::learn_tokenizer(config.data.tokenizer, config.data.vocabulary, paths)));
+  return Tokenizer(impl_of(train::learn_tokenizer(train::tokenizer_kind(options.kind), config.data.vocabulary, paths)));
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path) {

@@ -8,8 +8,8 @@
 #include "cli/commands.h"
 #include "cli/machine_json.h"
 #include "cli/progress.h"
+#include "cli/run_argument.h"
 #include "cli/warnings.h"
-#include "core/error.h"
 #include "core/json.h"
 #include "evaluate/evaluate.h"
 #include "evaluate/evaluation_text.h"
@@ -20,48 +20,56 @@ namespace quern::cli {
 namespace {
 
 struct Options {
-  std::string run;
-  std::vector<std::string> data;
+  std::string run;                 // of --run
+  std::vector<std::string> words;  // RUN, unless --run was given, and DATA
   size_t threads = 1;
   bool json = false;
 };
 
 constexpr const char* kExamples = R"(Examples:
-  quern eval --run runs/first                 evaluate on the text held out from training
-  quern eval --run runs/book other.txt        evaluate on another text
-  quern eval --run runs/book other.txt --json
+  quern eval runs/first                  evaluate on the text held out from training
+  quern eval runs/book other.txt         evaluate on another text
+  quern eval runs/book tokens/val.bin    evaluate on token shards of llm.c, nanoGPT or `quern tokenize`
+  quern eval runs/book other.txt --json
+
+`quern eval --run RUN DATA` is the same as `quern eval RUN DATA`.
 
 The loss is in nats per token; perplexity is its exponential. Bits per byte can be compared between models with
 different tokenizers.)";
 
-void print(const train::Evaluation& result, uint64_t step, bool json) {
+void print_json(const train::Evaluation& result, uint64_t step, const std::string& note) {
   const std::optional<double> bits = result.bits_per_byte();
-  if (json) {
-    const Json object = {{"step", step},
-                         {"tokens", result.tokens},
-                         {"loss", result.loss},
-                         {"perplexity", result.perplexity()},
-                         {"bits_per_byte", bits ? Json(*bits) : Json(nullptr)}};
-    fmt::print("{}\n", json_text(object, 2));
-    return;
-  }
+  Json object = {{"step", step},
+                 {"tokens", result.tokens},
+                 {"loss", result.loss},
+                 {"perplexity", result.perplexity()},
+                 {"bits_per_byte", bits ? Json(*bits) : Json(nullptr)}};
+  if (!note.empty()) object["bits_per_byte_note"] = note;
+  fmt::print("{}\n", json_text(object, 2));
+}
+
+// `note` is that of EvaluationText.
+void print_text(const train::Evaluation& result, uint64_t step, const std::string& note) {
+  const std::optional<double> bits = result.bits_per_byte();
   fmt::print("step           {}\ntokens         {}\nloss           {}\nperplexity     {}\n", step, result.tokens,
              report::loss_text(result.loss), report::bounded(result.perplexity(), 3, 1e9));
-  if (bits) fmt::print("bits per byte  {:.4f}\n", *bits);
+  if (bits) fmt::print("bits per byte  {:.4f}{}\n", *bits, note.empty() ? "" : fmt::format(" ({})", note));
+  if (!bits) fmt::print("bits per byte  unknown: {}\n", note.empty() ? "the run has no tokenizer.json" : note);
 }
 
 int run_eval(const Options& options) {
-  if (options.run.empty()) throw Error("eval: expected --run DIR, a trained run; run `quern eval --help`");
+  std::vector<std::string> data = options.words;
+  const std::string run = take_run(options.run, data, "eval");
   Progress progress;
   progress.show("reading the model and the text");
-  const train::TrainedModel trained = train::load_model(options.run, warn);
-  const train::EvaluationText text = train::open_evaluation_text(trained, {options.data.begin(), options.data.end()});
+  const train::TrainedModel trained = train::load_model(run, warn);
+  const train::EvaluationText text = train::open_evaluation_text(trained, {data.begin(), data.end()});
   const nn::ModelConfig& config = trained.model->config();
   const data::ValidationBatches windows(text.range, static_cast<uint32_t>(config.context));
   progress.show(fmt::format("evaluating {} tokens", windows.windows() * config.context));
   const train::Evaluation result = train::evaluate(*trained.model, windows, options.threads, trained.tokenizer.get());
   progress.clear();
-  print(result, trained.state.step, options.json);
+  (options.json ? print_json : print_text)(result, trained.state.step, text.note);
   return 0;
 }
 
@@ -70,8 +78,10 @@ int run_eval(const Options& options) {
 Command add_eval(Parser root) {
   const auto options = std::make_shared<Options>();
   Parser eval = root.add_command("eval", "Measure how well a trained model predicts text");
-  eval.add_words("DATA", options->data, "Text files, directories or .jsonl files (default: the run's held-out text)");
-  eval.add_text("--run", options->run, "DIR", "Directory of the run");
+  eval.add_words("RUN DATA", options->words,
+                 "Directory of the run, or of one of its checkpoints; then text files, directories, .jsonl files or "
+                 "token shards (.bin) (default: the run's held-out text)");
+  eval.add_text("--run", options->run, "RUN", "The run, if it is not the first argument");
   eval.add_threads(options->threads);
   eval.add_flag("--json", options->json, "Print one JSON object");
   eval.set_footer(kExamples);

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/machine_json.h"
 #include "cli/progress.h"
+#include "cli/run_argument.h"
 #include "cli/run_info.h"
 #include "cli/version.h"
 #include "core/cpu_info.h"
@@ -18,7 +19,7 @@ namespace quern::cli {
 namespace {
 
 struct Options {
-  std::string run;
+  RunArgument run;
   size_t threads = 1;
   bool json = false;
   bool quick = false;
@@ -28,7 +29,7 @@ struct Options {
 constexpr const char* kExamples = R"(Examples:
   quern info                    measure with all usable cores (about 1 s)
   quern info --threads 1 --json measure one core, print JSON
-  quern info --run runs/first   describe a run: step, losses and weights hash
+  quern info runs/first         describe a run: step, losses and weights hash
   quern info --targets          list the values that QUERN_TARGET accepts, best first)";
 
 std::string or_unknown(const std::string& text) { return text.empty() ? "unknown" : text; }
@@ -77,8 +78,8 @@ void print_json(const CpuInfo& cpu, const report::Machine& machine) {
 }
 
 int run_info(const Options& options) {
-  if (!options.run.empty()) {
-    print_run_info(options.run, options.json);
+  if (options.run.given()) {
+    print_run_info(run_of(options.run, "info"), options.json);
     return 0;
   }
   if (options.targets) {
@@ -100,7 +101,7 @@ Command add_info(Parser root) {
   const auto options = std::make_shared<Options>();
   Parser info = root.add_command("info", "Measure the limits of this machine, or describe a run");
   info.add_threads(options->threads);
-  info.add_text("--run", options->run, "DIR", "Describe this run instead of the machine");
+  add_run(info, options->run, "Describe this run instead of the machine");
   info.add_flag("--json", options->json, "Print one JSON object");
   info.add_flag("--quick", options->quick, "Measure for a tenth of the time; less precise");
   info.add_flag("--targets", options->targets, "Print the vector targets, one per line, without measuring");

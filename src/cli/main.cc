@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   quern train --run runs/first      train a model on generated short stories
-  quern generate --run runs/first   generate a story with it
-  quern eval --run runs/first       measure its loss on held-out text
+  quern generate runs/first         generate a story with it
+  quern eval runs/first             measure its loss on held-out text
   quern report --run runs/first     summarize the run, with the loss curve
   quern report runs/first runs/second
                                     compare runs
@@ -25,6 +25,7 @@ constexpr const char* kExamples = R"(Examples:
   quern bench --list                list the benchmarks
   quern bench kernels --filter gemm compare matrix products with OpenBLAS
 
+Whole numbers may be written as 1000, 1e3 or 1_000. Flags may be written with underscores: --top_k is --top-k.
 Set the environment variable QUERN_TARGET to scalar, sse4, avx2 or avx3 to force a vector target.)";
 
 int run_chosen(const std::vector<Command>& commands) {

@@ -4,16 +4,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <iostream>
-#include <system_error>
 #include <utility>
 
+#include "cli/aliases.h"
+#include "cli/suggest.h"
 #include "cli/version.h"
+#include "config/synonyms.h"
 #include "core/cpu_info.h"
 #include "core/error.h"
 #include "core/team.h"
 #include "core/text.h"
+#include "core/whole_number.h"
 
 namespace quern::cli {
 namespace {
@@ -23,26 +25,89 @@ CLI::Validator whole_number(Range range) {
   return {[range](std::string& text) { return check_whole_number(text, range); }, ""};
 }
 
-// The deepest recognised command, as the user would type it: "quern bench kernels".
-std::string command_line_of(const CLI::App& app) {
-  std::string line = app.get_name();
-  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
-    at = at->get_subcommands().back();
-    line += " " + at->get_name();
+// The flag with its aliases, as CLI11 expects them.
+std::string all_names(const char* flag) { return fmt::format("{}", fmt::join(names_of(flag), ",")); }
+
+// Prints a flag by its own name, and the aliases after the description.
+class HelpFormat : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    if (is_positional || option->get_lnames().empty()) return Formatter::make_option_name(option, is_positional);
+    const std::string name = "--" + option->get_lnames().front();
+    return option->get_snames().empty() ? name : fmt::format("-{},{}", option->get_snames().front(), name);
   }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    if (option->get_lnames().empty()) return option->get_description();
+    const std::vector<std::string> others = aliases_of("--" + option->get_lnames().front());
+    if (others.empty()) return option->get_description();
+    return fmt::format("{} (or {})", option->get_description(), fmt::join(others, ", "));
+  }
+};
+
+// The recognised commands from the program to the deepest one.
+std::vector<CLI::App*> command_path(CLI::App& app) {
+  std::vector<CLI::App*> path = {&app};
+  while (!path.back()->get_subcommands().empty()) path.push_back(path.back()->get_subcommands().back());
+  return path;
+}
+
+// As the user would type it: "quern bench kernels".
+std::string command_line_of(const std::vector<CLI::App*>& path) {
+  std::string line;
+  for (const CLI::App* app : path) line += (line.empty() ? "" : " ") + app->get_name();
   return line;
+}
+
+std::vector<CLI::App*> commands_of(CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+CommandFlags flags_of(const CLI::App& app, const std::string& command) {
+  CommandFlags all{command, {}};
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      if (name.find('_') == std::string::npos) all.flags.push_back("--" + name);
+    }
+  }
+  return all;
+}
+
+std::string help_for(const std::string& line) { return fmt::format("; run `{} --help`", line); }
+
+[[noreturn]] void throw_unknown_flag(const std::string& found, const std::vector<CLI::App*>& path) {
+  const std::string line = command_line_of(path);
+  std::vector<CommandFlags> others;
+  for (const CLI::App* app : commands_of(*path.front())) {
+    if (app != path.back()) others.push_back(flags_of(*app, path.front()->get_name() + " " + app->get_name()));
+  }
+  const std::string advice = suggest_flag(found, flags_of(*path.back(), line), others);
+  throw Error("unknown flag '{}'{}", found, advice.empty() ? help_for(line) : advice);
+}
+
+[[noreturn]] void throw_unknown_word(const std::string& found, const std::vector<CLI::App*>& path) {
+  const std::string line = command_line_of(path);
+  std::vector<std::string> names;
+  for (const CLI::App* app : commands_of(*path.back())) names.push_back(app->get_name());
+  if (names.empty()) throw Error("unexpected argument '{}'{}", found, help_for(line));
+  const std::string advice = suggest_command(found, names);
+  throw Error("unknown command '{}'{}", found, advice.empty() ? help_for(line) : advice);
+}
+
+// "byte, char or bpe".
+std::string listed(const std::vector<std::string_view>& words) {
+  const std::vector<std::string_view> first(words.begin(), words.end() - 1);
+  return words.size() == 1 ? std::string(words[0]) : fmt::format("{} or {}", fmt::join(first, ", "), words.back());
 }
 
 }  // namespace
 
 std::string check_whole_number(std::string& text, Range range) {
-  uint64_t value = 0;
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good = code == std::errc() && end == text.data() + text.size() && value >= range.min && value <= range.max;
-  if (!good) {
-    return fmt::format("expected a whole number from {} to {}, found {}", range.min, range.max, in_quotes(text, 40));
+  const std::optional<uint64_t> value = parse_whole_number(text);
+  if (!value || *value < range.min || *value > range.max) {
+    return fmt::format("expected a whole number from {} to {}, found {}{}", range.min, range.max, in_quotes(text, 40),
+                       whole_number_hint(text));
   }
-  text = std::to_string(value);
+  text = std::to_string(*value);
   return {};
 }
 
@@ -50,48 +115,60 @@ Parser Parser::add_command(const char* name, const char* help) { return Parser(a
 
 void Parser::set_footer(const char* text) { app_->footer(text); }
 
-void Parser::add_flag(const char* name, bool& value, const char* help) { app_->add_flag(name, value, help); }
+void Parser::add_flag(const char* name, bool& value, const char* help) { app_->add_flag(all_names(name), value, help); }
 
 void Parser::add_text(const char* name, std::string& value, const char* type, const std::string& help) {
-  CLI::Option* option = app_->add_option(name, value, help)->type_name(type);
+  CLI::Option* option = app_->add_option(all_names(name), value, help)->type_name(type);
   if (!value.empty()) option->capture_default_str();
 }
 
 void Parser::add_text(const char* name, std::optional<std::string>& value, const char* type, const std::string& help) {
-  app_->add_option(name, value, help)->type_name(type);
+  app_->add_option(all_names(name), value, help)->type_name(type);
 }
 
 void Parser::add_text(const char* name, const std::function<void(const std::string&)>& use, const char* type,
                       const std::string& help) {
-  app_->add_option_function<std::string>(name, use, help)
+  app_->add_option_function<std::string>(all_names(name), use, help)
       ->type_name(type)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
 void Parser::add_number(const char* name, uint64_t& value, const char* type, const std::string& help, Range range) {
-  app_->add_option(name, value, help)->transform(whole_number(range))->type_name(type)->capture_default_str();
+  app_->add_option(all_names(name), value, help)
+      ->transform(whole_number(range))
+      ->type_name(type)
+      ->capture_default_str();
 }
 
 void Parser::add_number(const char* name, int64_t& value, const char* type, const std::string& help) {
   constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
-  app_->add_option(name, value, help)->transform(whole_number({0, kMax}))->type_name(type)->capture_default_str();
+  app_->add_option(all_names(name), value, help)
+      ->transform(whole_number({0, kMax}))
+      ->type_name(type)
+      ->capture_default_str();
 }
 
 void Parser::add_number(const char* name, float& value, const char* type, const std::string& help) {
-  app_->add_option(name, value, help)->type_name(type)->capture_default_str();
+  app_->add_option(all_names(name), value, help)->type_name(type)->capture_default_str();
 }
 
 void Parser::add_choice(const char* name, std::string& value, const std::vector<std::string_view>& choices,
                         const char* type, const std::string& help) {
-  const std::vector<std::string> words(choices.begin(), choices.end());
-  app_->add_option(name, value, help)
-      ->check(CLI::IsMember(words).description(""))
+  const auto check = [choices](const std::string& text) {
+    if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string();
+    return fmt::format("expected {}, found {}{}", listed(choices), in_quotes(text, 40),
+                       train::did_you_mean(text, choices));
+  };
+  app_->add_option(all_names(name), value, help)
+      ->check(CLI::Validator(check, ""))
       ->type_name(type)
       ->capture_default_str();
 }
 
 void Parser::add_list(const char* name, std::vector<std::string>& values, const char* type, const std::string& help) {
-  app_->add_option(name, values, help)->type_name(type)->allow_extra_args(false);  // the next word may be DATA
+  app_->add_option(all_names(name), values, help)
+      ->type_name(type)
+      ->allow_extra_args(false);  // the next word may be DATA
 }
 
 void Parser::add_words(const char* name, std::vector<std::string>& values, const std::string& help) {
@@ -111,6 +188,7 @@ bool Parser::parsed() const { return app_->parsed(); }
 
 CommandLine::CommandLine(const char* name, const char* description)
     : app_(std::make_unique<CLI::App>(description, name)) {
+  app_->formatter(std::make_shared<HelpFormat>());
   app_->set_version_flag("--version", version_line());
   app_->require_subcommand(0, 1);  // without a command, `run` lists the commands
 }
@@ -130,10 +208,11 @@ int CommandLine::run(int argc, char** argv, const Run& run) {
   } catch (const CLI::ExtrasError&) {
     const std::vector<std::string> extras = app_->remaining(true);
     const std::string found = extras.empty() ? std::string() : extras.front();
-    throw Error("unknown {} '{}'; run `{} --help`", found.starts_with('-') ? "flag" : "command", found,
-                command_line_of(*app_));
+    if (found.starts_with('-')) throw_unknown_flag(found, command_path(*app_));
+    throw_unknown_word(found, command_path(*app_));
   } catch (const CLI::ParseError& error) {
-    throw Error("{}; run `{} --help`", error.what(), command_line_of(*app_));
+    const std::string what = error.what();
+    throw Error("{}{}", what, what.ends_with('?') ? "" : help_for(command_line_of(command_path(*app_))));
   }
 }
 

@@ -25,8 +25,8 @@ struct Range {
   uint64_t max = std::numeric_limits<uint64_t>::max();
 };
 
-// Checks that `text` consists of decimal digits and is within the range, and removes leading zeros. Returns an empty
-// string, or a description of what is wrong.
+// Checks that `text` is a whole number (core/whole_number.h) within the range, and replaces it by its decimal digits.
+// Returns an empty string, or a description of what is wrong.
 std::string check_whole_number(std::string& text, Range range);
 
 // One command and its flags. This is a handle: copies refer to the same command. The variables that receive values must
@@ -45,7 +45,7 @@ class Parser {
   // Calls `use` with the value of the last occurrence of the flag.
   void add_text(const char* name, const std::function<void(const std::string&)>& use, const char* type,
                 const std::string& help);
-  // Accepts decimal digits within the range.
+  // Accepts a whole number within the range.
   void add_number(const char* name, uint64_t& value, const char* type, const std::string& help, Range range = {});
   void add_number(const char* name, int64_t& value, const char* type, const std::string& help);  // 0 or more
   void add_number(const char* name, float& value, const char* type, const std::string& help);

@@ -9,6 +9,8 @@
 #include "cli/machine_json.h"
 #include "core/json.h"
 #include "core/process_memory.h"
+#include "data/tokenizer.h"
+#include "dataset/dataset.h"
 #include "report/plan_text.h"
 #include "train/plan.h"
 
@@ -53,6 +55,9 @@ Guess guess_data(const train::RunConfig& config) {
   uint64_t vocabulary = kCharacters;
   if (config.data.tokenizer == train::TokenizerKind::kByte) vocabulary = 256;
   if (bpe) vocabulary = config.data.vocabulary;
+  if (const auto file = train::given_tokenizer(config); !file.empty()) {
+    vocabulary = static_cast<uint64_t>(data::Tokenizer::load(file.string())->vocabulary_size());
+  }
   if (config.model.vocabulary != 0) vocabulary = config.model.vocabulary;
   const uint64_t tokens = text_bytes(config) / (bpe ? kBytesPerPiece : 1);
   return {.vocabulary = static_cast<uint32_t>(vocabulary),

@@ -10,6 +10,7 @@
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "evaluate/find_checkpoint.h"
 #include "evaluate/load.h"
 #include "report/numbers.h"
 
@@ -68,13 +69,15 @@ void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& ne
 }  // namespace
 
 void print_run_info(const std::string& folder, bool json) {
-  const train::RunConfig config = train::read_config(folder);
-  const auto newest = train::newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
-  if (!newest) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder);
+  const auto [run, chosen] = train::find_checkpoint(folder, {});
+  const train::RunConfig config = train::read_config(run);
+  const auto found = chosen ? std::optional(checkpoint::Checkpoint(*chosen, checkpoint::Parts::kWeights))
+                            : train::newest_checkpoint(run, warn, checkpoint::Parts::kWeights);
+  if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder);
   if (json) {
-    fmt::print("{}\n", json_text(describe(folder, config, *newest), 2));
+    fmt::print("{}\n", json_text(describe(run.string(), config, *found), 2));
   } else {
-    print_text(config, *newest);
+    print_text(config, *found);
   }
 }
 

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/commands.h"
@@ -30,6 +32,7 @@ struct Options {
   std::string out;
   std::string kind = "bpe";
   uint64_t vocabulary = 8192;
+  bool force = false;
 };
 
 constexpr const char* kExamples = R"(Examples:
@@ -39,13 +42,13 @@ constexpr const char* kExamples = R"(Examples:
   quern tokenize --tokenizer runs/book --text "Once upon a time"
 
 Writes tokens.bin (llm.c format, 16 bits per token) and tokenizer.json (compatible with Hugging Face tokenizers) to the
---out directory. With bpe, every document (a text file or a JSON Lines record) ends with the token <|endoftext|>.)";
+--out directory, which must not contain them; --force replaces those that this command wrote. With bpe, every document (a text file or a JSON Lines record) ends with the token <|endoftext|>.)";
 
 // Loads a tokenizer.json, directly or from a directory (a run or an --out directory), or learns a tokenizer.
-std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options) {
+std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options, const train::Progress& progress) {
   if (options.tokenizer.empty()) {
     return train::learn_tokenizer(train::tokenizer_kind(options.kind), options.vocabulary,
-                                  {options.data.begin(), options.data.end()});
+                                  {options.data.begin(), options.data.end()}, progress);
   }
   return data::Tokenizer::load_from(options.tokenizer);
 }
@@ -66,8 +69,8 @@ void append_all(const data::TokenStream& stream, data::TokenShardWriter& writer)
   }
 }
 
-// Error if --out would replace files that this command did not write: the tokenizer of a run, without which the run is
-// unusable, or unrelated files with the same names.
+// Error if --out would replace files that this command did not write, which --force does not allow either: the
+// tokenizer of a run, without which the run is unusable, or unrelated files with the same names.
 void check_out(const fs::path& folder) {
   if (fs::exists(folder / "config.toml")) {
     throw Error("[tokenize] {}: holds a run, whose tokenizer would be replaced; choose another folder",
@@ -92,6 +95,15 @@ void check_out(const fs::path& folder) {
   }
 }
 
+// Error if there is something to replace.
+void check_new(const fs::path& folder) {
+  for (const char* name : {"tokens.bin", "tokenizer.json"}) {
+    if (!fs::exists(folder / name)) continue;
+    throw Error("[tokenize] {}: holds {} already; add --force to replace it, or choose another --out", folder.string(),
+                name);
+  }
+}
+
 // tokens.bin is renamed into place last, so its tokenizer always exists. It contains the tokenizer's digest: if the
 // command is killed between the two writes in a directory with older tokens, the mismatched pair is rejected.
 void write_pair(const data::TokenStream& stream, const data::Tokenizer& tokenizer, const fs::path& folder) {
@@ -102,6 +114,18 @@ void write_pair(const data::TokenStream& stream, const data::Tokenizer& tokenize
   writer.finish();
 }
 
+// Shows what is done and how much of it, from the first second on and ten times a second.
+train::Progress percentages(Progress& status) {
+  using Clock = std::chrono::steady_clock;
+  return [&status, next = Clock::now() + std::chrono::seconds(1)](std::string_view what, uint64_t done,
+                                                                  uint64_t total) mutable {
+    if (Clock::now() < next) return;
+    next = Clock::now() + std::chrono::milliseconds(100);
+    status.show(fmt::format("{}: {} of {} MB, {} %", what, done / 1'000'000, total / 1'000'000,
+                            100 * done / std::max<uint64_t>(1, total)));
+  };
+}
+
 int run_tokenize(const Options& options) {
   if (options.data.empty() == options.text.empty()) {
     throw Error("tokenize: expected DATA, or --text with --tokenizer; run `quern tokenize --help`");
@@ -110,18 +134,18 @@ int run_tokenize(const Options& options) {
     throw Error("tokenize: --text needs --tokenizer FILE, or a folder with a tokenizer.json");
   }
   if (!options.out.empty()) check_out(options.out);
-  Progress progress;
-  progress.show(options.tokenizer.empty() ? "learning the tokenizer" : "reading the tokenizer");
-  const std::unique_ptr<data::Tokenizer> tokenizer = open_tokenizer(options);
-  progress.clear();
+  if (!options.out.empty() && !options.force) check_new(options.out);
+  Progress status;
+  const train::Progress progress = percentages(status);
+  const std::unique_ptr<data::Tokenizer> tokenizer = open_tokenizer(options, progress);
   if (!options.text.empty()) {
+    status.clear();
     print_text(*tokenizer, options.text);
     return 0;
   }
-  progress.show("tokenizing");
-  const train::TokenisedText text = train::tokenise(*tokenizer, {options.data.begin(), options.data.end()});
+  const train::TokenisedText text = train::tokenise(*tokenizer, {options.data.begin(), options.data.end()}, progress);
   if (!options.out.empty()) write_pair(*text.stream, *tokenizer, options.out);
-  progress.clear();
+  status.clear();
   if (text.documents > 1 && !tokenizer->end_of_text()) {
     warn(train::no_end_of_text(fmt::format("{}", fmt::join(options.data, ", ")), *tokenizer));
   }
@@ -141,6 +165,7 @@ Command add_tokenize(Parser root) {
   Parser tokenize = root.add_command("tokenize", "Convert text to token ids");
   tokenize.add_words("DATA", options->data, "Text files, directories or .jsonl files");
   tokenize.add_text("--out", options->out, "DIR", "Output directory for tokens.bin and tokenizer.json");
+  tokenize.add_flag("--force", options->force, "Replace tokens.bin and tokenizer.json in --out");
   tokenize.add_text("--tokenizer", options->tokenizer, "PATH",
                     "A tokenizer.json or a directory with one (default: learn a tokenizer)");
   tokenize.add_choice("--kind", options->kind, train::tokenizer_kind_names(), "KIND",

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/config_fields.h"
+#include "config/synonyms.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -54,7 +55,8 @@ RunConfig preset(std::string_view name) {
   for (const Preset& candidate : kPresets) {
     if (candidate.name == name) return candidate.make();
   }
-  throw Error("[config] preset: expected tiny, small or gpt2, found {}", in_quotes(name));
+  throw Error("[config] preset: expected tiny, small or gpt2, found {}{}", in_quotes(name),
+              did_you_mean(name, preset_names()));
 }
 
 std::vector<std::string_view> preset_names() {
@@ -93,6 +95,10 @@ void validate(const RunConfig& config) {
                   in_quotes(path));
     }
   }
+  if (!is_utf8(data.tokenizer_file)) {
+    throw Error("[config] data.tokenizer: expected a name in UTF-8, the only encoding that TOML supports, found {}",
+                in_quotes(data.tokenizer_file));
+  }
   if (config.log.histogram_interval > 0 && !config.log.tensorboard) {
     throw Error("[config] log.histogram_interval: expected 0 without log.tensorboard, which shows them, found {}",
                 config.log.histogram_interval);
@@ -101,7 +107,9 @@ void validate(const RunConfig& config) {
 
 void resolve_paths(RunConfig& config) {
   validate(config);
-  for (std::string& path : config.data.paths) path = std::filesystem::absolute(path).lexically_normal().string();
+  const auto resolve = [](std::string& path) { path = std::filesystem::absolute(path).lexically_normal().string(); };
+  for (std::string& path : config.data.paths) resolve(path);
+  if (config.data.tokenizer == TokenizerKind::kFile) resolve(config.data.tokenizer_file);
 }
 
 bool may_change(std::string_view path) {

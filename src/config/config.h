@@ -14,7 +14,7 @@
 namespace quern::train {
 
 enum class Schedule : uint8_t { kCosine, kLinear, kConstant };
-enum class TokenizerKind : uint8_t { kByte, kChar, kBpe };
+enum class TokenizerKind : uint8_t { kByte, kChar, kBpe, kFile };
 enum class Sampling : uint8_t { kRandom, kEpoch, kStream };
 enum class Precision : uint8_t { kFp32, kBf16, kFp16 };
 enum class Policy : uint8_t { kStop, kSkip, kRollback };
@@ -61,6 +61,7 @@ struct RunConfig {
     std::vector<std::string> paths;
     uint64_t stories_bytes = 4'000'000;
     TokenizerKind tokenizer = TokenizerKind::kChar;
+    std::string tokenizer_file;  // of kFile: a tokenizer.json. Read when the run starts; resuming uses the run's copy
     uint64_t vocabulary = 8192;
     double validation_fraction = 0.1;
     Sampling sampling = Sampling::kRandom;
@@ -105,8 +106,9 @@ struct RunConfig {
 // fp32, bf16 or fp16, as written in files.
 std::string_view precision_name(Precision precision);
 
-std::vector<std::string_view> tokenizer_kind_names();  // "byte", "char", "bpe"
-TokenizerKind tokenizer_kind(std::string_view name);   // `name` must be one of these
+std::vector<std::string_view> tokenizer_kind_names();     // "byte", "char", "bpe"
+TokenizerKind tokenizer_kind(std::string_view name);      // `name` must be one of these
+std::string tokenizer_text(const RunConfig::Data& data);  // one of these, or the file
 // stop, skip or rollback.
 std::string_view policy_name(Policy policy);
 
@@ -125,19 +127,19 @@ void apply_toml_file(RunConfig& config, const std::filesystem::path& path);
 bool sets_field(const std::filesystem::path& path, std::string_view field);
 
 // Applies one "table.name=value", as after --set. Text needs no quotation marks; a list is ["a", "b"] or a single item.
-// `where` names the source in messages; it is empty for --set. Otherwise the value comes from a flag, which accepts
-// only decimal digits for integers.
+// `where` names the source in messages; it is empty for --set. Otherwise the value comes from a flag. Both accept
+// integers as core/whole_number.h describes (1e3, 10_000); --set also accepts other bases, as TOML does.
 void apply_setting(RunConfig& config, std::string_view setting, std::string_view where = {});
 
 // The same for a typed value, for bindings to other languages; `path` is "table.name". A string is also accepted as a
-// list of one item.
+// list of one item. A double is not accepted for an integer, even if it is whole (docs/python.md, "Numbers").
 using SettingValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
 void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view where);
 
 // Checks constraints between fields, such as width being a multiple of heads. Error names both fields.
 void validate(const RunConfig& config);
 
-// validate(), and makes the data paths absolute, so that the run can be resumed from any directory.
+// validate(), and makes the paths of data and tokenizer absolute, so that the run can be resumed from any directory.
 void resolve_paths(RunConfig& config);
 
 // Whether a resumed run may use a different value of this setting ("train.threads").

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <type_traits>
 
@@ -20,6 +21,8 @@ constexpr std::array<std::string_view, 3> kTokenizers = {"byte", "char", "bpe"};
 constexpr std::array<std::string_view, 3> kSamplings = {"random", "epoch", "stream"};
 constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
 constexpr std::array<std::string_view, 3> kPolicies = {"stop", "skip", "rollback"};
+constexpr std::array<std::string_view, 4> kRecomputations = {"auto", "none", "every-layer", "sqrt"};
+constexpr std::array<std::string_view, 2> kFlags = {"true", "false"};
 
 // Accessor of a nested member, as a function with an address.
 template <auto kTable, auto kMember>
@@ -57,7 +60,22 @@ constexpr TextField recompute() {
             if (parsed) config.train.recompute = *parsed;
             return parsed.has_value();
           },
-          "auto, none, every-layer, sqrt or interval=K"};
+          "auto, none, every-layer, sqrt or interval=K", kRecomputations};
+}
+
+// A word, or a file: whatever has a / in it or ends in .json. "./name" names any other file.
+constexpr TextField tokenizer() {
+  return {[](const RunConfig& config) { return tokenizer_text(config.data); },
+          [](RunConfig& config, std::string_view text) {
+            const auto found = std::find(kTokenizers.begin(), kTokenizers.end(), text);
+            const bool word = found != kTokenizers.end();
+            const bool file = text.find('/') != std::string_view::npos || text.ends_with(".json");
+            if (!word && (!file || text.find('\0') != std::string_view::npos)) return false;
+            config.data.tokenizer = word ? tokenizer_kind(text) : TokenizerKind::kFile;
+            config.data.tokenizer_file = word ? std::string() : std::string(text);
+            return true;
+          },
+          "byte, char, bpe, or a path such as ./tokenizer.json", kTokenizers};
 }
 
 constexpr TextField memory() {
@@ -135,8 +153,7 @@ constexpr Field kFields[] = {
      list<kData, &C::Data::paths>()},
     {"data", "stories_bytes", "Size of the generated stories in bytes.",
      whole<kData, &C::Data::stories_bytes>(1000, 100'000'000'000)},
-    {"data", "tokenizer", "What a token is: a byte, a character, or a word piece learned from the text.",
-     choice<kData, &C::Data::tokenizer>(kTokenizers)},
+    {"data", "tokenizer", "What a token is: a byte, a character, or a word piece learned from the text.", tokenizer()},
     {"data", "vocabulary", "Vocabulary size of bpe: 256 bytes, the learned tokens and <|endoftext|>.",
      whole<kData, &C::Data::vocabulary>(256, 1'000'000)},
     {"data", "validation_fraction", "Fraction of the text that is held out, taken from its end.",
@@ -190,9 +207,21 @@ TokenizerKind tokenizer_kind(std::string_view name) {
   return static_cast<TokenizerKind>(std::find(kTokenizers.begin(), kTokenizers.end(), name) - kTokenizers.begin());
 }
 
+std::string tokenizer_text(const RunConfig::Data& data) {
+  if (data.tokenizer == TokenizerKind::kFile) return data.tokenizer_file;
+  return std::string(kTokenizers[static_cast<size_t>(data.tokenizer)]);
+}
+
 std::string_view policy_name(Policy policy) { return kPolicies[static_cast<size_t>(policy)]; }
 
 std::span<const Field> fields() { return kFields; }
+
+std::span<const std::string_view> words_of(const Field& field) {
+  if (const auto* choice = std::get_if<ChoiceField>(&field.kind)) return choice->names;
+  if (const auto* text = std::get_if<TextField>(&field.kind)) return text->words;
+  if (std::holds_alternative<FlagField>(field.kind)) return kFlags;
+  return {};
+}
 
 std::string allowed_values(const Field& field) {
   struct Visitor {

@@ -35,8 +35,9 @@ struct ChoiceField {
 // Text with its own syntax.
 struct TextField {
   std::string (*get)(const RunConfig&);
-  bool (*set)(RunConfig&, std::string_view);  // returns false and changes nothing if the syntax is wrong
-  std::string_view form;                      // describes the syntax in messages
+  bool (*set)(RunConfig&, std::string_view);     // returns false and changes nothing if the syntax is wrong
+  std::string_view form;                         // describes the syntax in messages
+  std::span<const std::string_view> words = {};  // words with a meaning of their own, to suggest
 };
 struct ListField {
   std::vector<std::string>& (*of)(RunConfig&);
@@ -56,6 +57,9 @@ std::span<const Field> fields();
 
 // The value of a field as TOML.
 std::string value_text(const Field& field, const RunConfig& config);
+
+// The words that the field allows, for suggestions: empty for numbers and lists.
+std::span<const std::string_view> words_of(const Field& field);
 
 // "1 to 1000", "cosine, linear or constant"; empty for lists.
 std::string allowed_values(const Field& field);

@@ -8,9 +8,11 @@
 
 #include "config/checked_toml.h"
 #include "config/config_fields.h"
+#include "config/synonyms.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "core/whole_number.h"
 
 namespace quern::train {
 namespace {
@@ -57,8 +59,18 @@ std::optional<uint64_t> large_number(std::string_view digits) {
   return value;
 }
 
-std::optional<uint64_t> whole_value(const toml::node& node) {
+// Whether a whole number may be written as a float, such as 1e3: in text it is what people type, but a float of another
+// language may already have been rounded.
+enum class WholeFloats : bool { kRefused, kAccepted };
+
+std::optional<uint64_t> whole_value(const toml::node& node, WholeFloats floats) {
+  constexpr double kExact = 0x1p53;  // from here on, a float may stand for another number
   if (const auto* text = node.as_string()) return large_number(text->get());
+  if (const auto* real = node.as_floating_point()) {
+    const double number = real->get();
+    const bool whole = number >= 0 && number < kExact && number == std::floor(number);
+    return whole && floats == WholeFloats::kAccepted ? std::optional(static_cast<uint64_t>(number)) : std::nullopt;
+  }
   const auto* value = node.as_integer();
   if (value == nullptr || value->get() < 0) return std::nullopt;
   return static_cast<uint64_t>(value->get());
@@ -67,10 +79,11 @@ std::optional<uint64_t> whole_value(const toml::node& node) {
 // Sets one field from a node; returns false if the value is not allowed.
 class Setter {
  public:
-  Setter(RunConfig& config, const toml::node& node) : config_(config), node_(node) {}
+  Setter(RunConfig& config, const toml::node& node, WholeFloats floats)
+      : config_(config), node_(node), floats_(floats) {}
 
   bool operator()(const WholeField& field) const {
-    const std::optional<uint64_t> whole = whole_value(node_);
+    const std::optional<uint64_t> whole = whole_value(node_, floats_);
     if (!whole || *whole < field.min || *whole > field.max) return false;
     field.of(config_) = *whole;
     return true;
@@ -115,6 +128,7 @@ class Setter {
  private:
   RunConfig& config_;
   const toml::node& node_;
+  WholeFloats floats_;
 };
 
 std::string expected_text(const Field& field) {
@@ -125,10 +139,21 @@ std::string expected_text(const Field& field) {
   return kind + allowed_values(field);
 }
 
-void set_field(RunConfig& config, const Field& field, const toml::node& node, const Source& source) {
-  if (std::visit(Setter(config, node), field.kind)) return;
-  throw Error("[config] {}: {}: expected {}, found {}", source.at(node.source().begin), field.path(),
-              expected_text(field), found_text(node));
+// What to write instead of a value that is not allowed: "; did you mean fp32?", "; write 1000", or nothing.
+std::string advice_for(const Field& field, const toml::node& node) {
+  if (std::holds_alternative<WholeField>(field.kind)) {
+    const auto whole = node.is_floating_point() ? whole_value(node, WholeFloats::kAccepted) : std::nullopt;
+    return whole ? fmt::format("; write {}", *whole) : std::string();
+  }
+  const std::string found = node.is_string() ? node.as_string()->get() : found_text(node);
+  return did_you_mean(found, words_of(field));
+}
+
+void set_field(RunConfig& config, const Field& field, const toml::node& node, const Source& source,
+               WholeFloats floats = WholeFloats::kAccepted) {
+  if (std::visit(Setter(config, node, floats), field.kind)) return;
+  throw Error("[config] {}: {}: expected {}, found {}{}", source.at(node.source().begin), field.path(),
+              expected_text(field), found_text(node), advice_for(field, node));
 }
 
 const Field* find_field(std::string_view table, std::string_view name) {
@@ -146,22 +171,11 @@ std::vector<std::string_view> table_names() {
   return names;
 }
 
-// The same name in another table, or the name with the most similar spelling.
-std::string suggestion(std::string_view table, std::string_view name) {
-  std::vector<std::string> paths;
-  for (const Field& field : fields()) {
-    if (field.name == name) return field.path();
-    paths.push_back(field.path());
-  }
-  return std::string(
-      nearest(fmt::format("{}.{}", table, name), std::vector<std::string_view>(paths.begin(), paths.end())));
-}
-
 [[noreturn]] void unknown_name(std::string_view table, std::string_view name, const std::string& where) {
   const std::string found = table.empty() ? std::string(name) : fmt::format("{}.{}", table, name);
-  const std::string near = suggestion(table, name);
-  throw Error("[config] {}: expected the name of a setting, found {}; {}", where, in_quotes(found),
-              near.empty() ? "`quern train --print-config` lists them" : fmt::format("did you mean {}?", near));
+  const SettingAdvice advice = advise_setting(found);
+  throw Error("[config] {}: expected the name of a setting, found {}{}", where, in_quotes(found),
+              advice.empty() ? "; `quern train --print-config` lists them" : advice.text());
 }
 
 // The field of "table.name".
@@ -254,12 +268,18 @@ toml::array as_node(const std::vector<std::string>& items) {
   return array;
 }
 
-// Parses an integer as all other flags do: TOML would read 0x10 as 16 and 1_000 as 1000, and reject 010. Error if it is
-// not digits, except for negative numbers, which TOML rejects with a better message.
-std::string decimal_digits(std::string_view value) {
-  if (value.starts_with('-')) return std::string(value);
-  if (value.empty() || value.find_first_not_of("0123456789") != std::string_view::npos) throw Error("no digits");
-  return std::string(value.substr(std::min(value.find_first_not_of('0'), value.size() - 1)));
+// Parses a number as all other flags do (core/whole_number.h): TOML would read 0x10 as 16, and reject 010 and .001.
+// nullopt if it is none.
+std::optional<std::string> plain_number(const Field& field, std::string_view value) {
+  if (std::holds_alternative<WholeField>(field.kind)) {
+    const std::optional<uint64_t> whole = parse_whole_number(value);
+    return whole ? std::optional(std::to_string(*whole)) : std::nullopt;
+  }
+  if (value.find_first_of(".eE") == std::string_view::npos) return std::nullopt;  // TOML checks integers for exactness
+  double real = 0;
+  const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), real);
+  const bool good = code == std::errc() && end == value.data() + value.size() && std::isfinite(real);
+  return good && std::holds_alternative<RealField>(field.kind) ? std::optional(real_text(real)) : std::nullopt;
 }
 
 // The value of --set as TOML: adds the quotes and brackets that text and lists of one item may omit.
@@ -277,11 +297,15 @@ std::string as_toml_value(const Field& field, std::string_view value) {
 // A value that is not TOML at all, such as a word in place of a number, is reported as a wrong type, not as a syntax
 // error: users who write --steps x do not know that TOML is involved.
 toml::table parse_value(const Field& field, std::string_view value, std::string_view where, bool is_option) {
+  const bool whole = std::holds_alternative<WholeField>(field.kind);
   try {
-    const bool plain = is_option && std::holds_alternative<WholeField>(field.kind);
-    return parse_toml("value = " + as_toml_value(field, plain ? decimal_digits(value) : value), {where, false});
+    const std::optional<std::string> number = plain_number(field, value);
+    // Negative numbers are left to the check of the range, whose message does not quote them.
+    if (whole && is_option && !number && !value.starts_with('-')) throw Error("not a whole number");
+    return parse_toml("value = " + as_toml_value(field, number ? *number : value), {where, false});
   } catch (const Error&) {
-    throw Error("[config] {}: {}: expected {}, found {}", where, field.path(), expected_text(field), in_quotes(value));
+    throw Error("[config] {}: {}: expected {}, found {}{}", where, field.path(), expected_text(field), in_quotes(value),
+                whole ? whole_number_hint(value) : did_you_mean(value, words_of(field)));
   }
 }
 
@@ -297,7 +321,7 @@ void apply_toml(RunConfig& config, std::string_view text, std::string_view file)
     const std::string where = source.at(key.source().begin);
     if (!known && !node.is_table()) unknown_name("", key.str(), where);
     if (!known || !node.is_table()) {
-      const std::string_view near = nearest(key.str(), names);
+      const std::string_view near = advise_value(key.str(), names);
       throw Error("[config] {}: expected a table of {}, found {}{}", where, fmt::join(names, ", "),
                   in_quotes(key.str()), near.empty() ? "" : fmt::format("; did you mean [{}]?", near));
     }
@@ -328,7 +352,9 @@ void apply_setting(RunConfig& config, std::string_view setting, std::string_view
 
 void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view where) {
   const Field& field = field_at(path, std::string(where));
-  const auto set = [&](const auto& held) { set_field(config, field, as_node(held), {where, false}); };
+  const auto set = [&](const auto& held) {
+    set_field(config, field, as_node(held), {where, false}, WholeFloats::kRefused);
+  };
   const auto* text = std::get_if<std::string>(&value);
   if (text != nullptr && std::holds_alternative<ListField>(field.kind)) return set(std::vector{*text});
   std::visit(set, value);

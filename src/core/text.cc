@@ -9,20 +9,22 @@
 namespace quern {
 namespace {
 
-// Levenshtein distance by rows: distances[j] is the distance between the first i letters of a and the first j of b.
+// Levenshtein distance in which swapping two neighbours is one edit, by rows: row[j] is the distance between the first
+// i letters of a and the first j of b; `above` is the row of i - 1, `above2` that of i - 2.
 size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> distances(b.size() + 1);
-  std::iota(distances.begin(), distances.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = distances[0];
-    distances[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = distances[j + 1];
-      distances[j + 1] = std::min({replaced, distances[j] + 1, diagonal + 1});
+  std::vector<size_t> row(b.size() + 1), above(row.size()), above2(row.size());
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    above2.swap(above);
+    above.swap(row);
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1), row[j - 1] + 1, above[j] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], above2[j - 2] + 1);
     }
   }
-  return distances.back();
+  return row.back();
 }
 
 // Length of the UTF-8 sequence that starts at text[0], 0 if it is not valid. Overlong forms, surrogates and values

@@ -18,8 +18,8 @@ std::string in_quotes(std::string_view text, size_t limit = 80);
 enum class Lines : bool { kJoined, kStay };
 std::string printable(std::string_view text, Lines lines = Lines::kJoined);
 
-// The candidate with the smallest edit distance to `word` (insertions, deletions, replacements); empty if none needs
-// fewer than half of its letters changed. For "did you mean".
+// The candidate with the smallest edit distance to `word` (insertions, deletions, replacements, swaps of neighbours);
+// empty if none needs fewer than half of its letters changed. For "did you mean".
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
 bool is_utf8(std::string_view text) noexcept;

@@ -1,6 +1,10 @@
 #include "data/char_tokenizer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "data/tokenizer_json.h"
@@ -70,13 +74,34 @@ void CharTokenizer::append_ids(std::string_view text, std::vector<int32_t>& ids)
     const CodePoint next = read_code_point(text, at);
     if (next.length == 0) fail_invalid("text", text, at);
     const uint16_t id = next.value < id_of_.size() ? id_of_[next.value] : kGap;
-    if (id == kGap) {
-      throw Error("[tokenizer] text: byte {}: expected one of the {} characters of the vocabulary, found {} (U+{:04X})",
-                  at, vocabulary_size(), in_quotes(text.substr(at, next.length)), next.value);
-    }
+    if (id == kGap) fail_unknown(text, at);
     ids.push_back(id);
     at += next.length;
   }
+}
+
+// Names the unknown characters from `at` on, so that a text needs correcting only once.
+void CharTokenizer::fail_unknown(std::string_view text, size_t at) const {
+  constexpr size_t kMaxNamed = 5;
+  std::vector<uint32_t> unknown;
+  std::vector<std::string> named;
+  for (size_t i = at; i < text.size();) {
+    const CodePoint next = read_code_point(text, i);
+    if (next.length == 0) break;
+    const bool known = next.value < id_of_.size() && id_of_[next.value] != kGap;
+    if (!known && std::ranges::find(unknown, next.value) == unknown.end()) {
+      unknown.push_back(next.value);
+      named.push_back(fmt::format("{} (U+{:04X})", in_quotes(text.substr(i, next.length)), next.value));
+    }
+    if (unknown.size() > kMaxNamed) break;
+    i += next.length;
+  }
+  const bool more = named.size() > kMaxNamed;
+  if (more) named.resize(kMaxNamed);
+  throw Error(
+      "[tokenizer] text: byte {}: expected one of the {} characters of the vocabulary, found {}{}; leave them out, or "
+      "use the byte or bpe tokenizer, which take any text",
+      at, vocabulary_size(), fmt::join(named, ", "), more ? " and others" : "");
 }
 
 std::string CharTokenizer::to_json() const { return char_tokenizer_json(tokens()); }

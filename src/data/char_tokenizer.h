@@ -5,8 +5,8 @@
 
 namespace quern::data {
 
-// A character outside the set is an Error that names it and its byte position, and so is text that is not UTF-8: a
-// character model has no id for unseen characters, and dropping them would break the round trip.
+// A character outside the set is an Error with its byte position that names it and up to four others, and so is text
+// that is not UTF-8: a character model has no id for unseen characters, and dropping them would break the round trip.
 class CharTokenizer final : public Tokenizer {
  public:
   static constexpr size_t kMaxCharacters = 65535;  // ids fit in uint16, whose maximum marks a gap
@@ -24,6 +24,7 @@ class CharTokenizer final : public Tokenizer {
 
  private:
   void append_ids(std::string_view text, std::vector<int32_t>& ids) const;
+  [[noreturn]] void fail_unknown(std::string_view text, size_t at) const;
 
   std::vector<uint16_t> id_of_;  // by code point, up to the largest of the set
 };

@@ -122,9 +122,14 @@ void TokenShards::check_tokenizer(const Sha256Digest& digest, const fs::path& fi
   for (const Shard& shard : shards_) {
     if (shard.tokens.tokenizer == Sha256Digest{} || shard.tokens.tokenizer == digest) continue;
     throw Error(
-        "[data] {}: expected tokens of {}, found those of another tokenizer; create both again with `quern tokenize`",
+        "[data] {0}: expected tokens of {1}, found those of another tokenizer; convert the text again with `quern "
+        "tokenize TEXT --tokenizer {1} --out DIR`",
         shard.file.path().string(), file.string());
   }
+}
+
+bool TokenShards::have_digests() const {
+  return std::ranges::none_of(shards_, [](const Shard& shard) { return shard.tokens.tokenizer == Sha256Digest{}; });
 }
 
 void TokenShards::copy(uint64_t position, size_t count, int32_t* out) const {

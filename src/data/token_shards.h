@@ -58,6 +58,9 @@ class TokenShards : public TokenStream {
   // Error, naming the shard, if one was made with a tokenizer whose digest differs from `digest`, that of `file`.
   void check_tokenizer(const Sha256Digest& digest, const std::filesystem::path& file) const;
 
+  // Whether every shard says which tokenizer made it.
+  bool have_digests() const;
+
   size_t shards() const { return shards_.size(); }
   const std::filesystem::path& path(size_t shard) const { return shards_[shard].file.path(); }
   uint64_t shard_size(size_t shard) const { return shards_[shard].tokens.count; }

@@ -77,8 +77,10 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
       check_any_text(bytes, name);
       return trainer.train(data::with_end_of_text(vocabulary));
     }
+    case TokenizerKind::kFile:
+      break;
   }
-  throw Error("[data] tokenizer: expected byte, char or bpe");
+  throw Error("[data] tokenizer: expected byte, char or bpe, found a file, which is loaded, not learned");
 }
 
 TokenisedText tokenise(const data::Tokenizer& tokenizer, std::string_view name, Meter meter,
@@ -185,6 +187,15 @@ uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer
   return static_cast<uint32_t>(config.model.vocabulary);
 }
 
+fs::path given_tokenizer(const RunConfig& config) {
+  if (config.data.tokenizer != TokenizerKind::kFile) return {};
+  fs::path file = config.data.tokenizer_file;
+  std::error_code ignored;  // reading the file reports the reason
+  if (fs::is_directory(file, ignored)) file /= "tokenizer.json";
+  if (fs::exists(file, ignored)) return file;
+  throw Error("[data] data.tokenizer: expected byte, char, bpe or a tokenizer.json, found no file {}", file.string());
+}
+
 Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
   if (config.data.sampling == Sampling::kStream) return open_stream(config, tokenizer_file, options);
   const std::vector<fs::path> paths(config.data.paths.begin(), config.data.paths.end());
@@ -237,15 +248,15 @@ void check_same_data(const RunConfig& config, const Dataset& dataset, const data
 }
 
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
-                                                 const std::vector<fs::path>& paths) {
+                                                 const std::vector<fs::path>& paths, const Progress& progress) {
   const data::Corpus corpus = text_of(paths, "a tokenizer is learned from text");
-  return learn_tokenizer(kind, vocabulary, paths.front().string(), {},
+  return learn_tokenizer(kind, vocabulary, paths.front().string(), {corpus.bytes(), progress},
                          [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
 }
 
-TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths) {
+TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths, const Progress& progress) {
   const data::Corpus corpus = text_of(paths, "they are already tokenised");
-  return tokenise(tokenizer, paths.front().string(), {},
+  return tokenise(tokenizer, paths.front().string(), {corpus.bytes(), progress},
                   [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
 }
 

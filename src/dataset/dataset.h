@@ -50,6 +50,10 @@ struct Dataset {
 Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file,
                      const OpenOptions& options = {});
 
+// The file that data.tokenizer names, for open_dataset() of a new run; empty if a tokenizer is to be learned. A
+// directory stands for its tokenizer.json. Error if there is none.
+std::filesystem::path given_tokenizer(const RunConfig& config);
+
 // The training sequences of every step; `dataset` must outlive them.
 std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset);
 
@@ -70,7 +74,8 @@ std::string no_end_of_text(std::string_view data, const data::Tokenizer& tokeniz
 
 // Learns a tokenizer from text files, directories or JSON Lines. `vocabulary` is used by bpe only.
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
-                                                 const std::vector<std::filesystem::path>& paths);
+                                                 const std::vector<std::filesystem::path>& paths,
+                                                 const Progress& progress = {});
 
 struct TokenisedText {
   std::unique_ptr<data::TokenStream> stream;
@@ -79,6 +84,7 @@ struct TokenisedText {
 };
 
 // Tokenises text with an existing tokenizer. Every document is followed by the end-of-text token, if there is one.
-TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<std::filesystem::path>& paths);
+TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<std::filesystem::path>& paths,
+                       const Progress& progress = {});
 
 }  // namespace quern::train

@@ -77,8 +77,10 @@ std::unique_ptr<data::Tokenizer> learn(const RunConfig& config, const data::Text
       return learn_characters(text, data_name(config), progress);
     case TokenizerKind::kBpe:
       return learn_bpe(text, config.data.vocabulary, progress);
+    case TokenizerKind::kFile:
+      break;
   }
-  throw Error("[data] tokenizer: expected byte, char or bpe");
+  throw Error("[data] tokenizer: expected byte, char or bpe, found a file, which is loaded, not learned");
 }
 
 // Statistics of a sample of the pieces.

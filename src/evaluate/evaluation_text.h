@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "data/token_stream.h"
@@ -13,14 +14,16 @@
 namespace quern::train {
 
 struct EvaluationText {
+  std::string note;  // why bits per byte is unknown or uncertain; empty if it is certain
   data::TokenRange range;
   // Owners of the tokens in `range`.
   Dataset dataset;
   std::unique_ptr<data::TokenStream> other;
 };
 
-// The text in `paths`, or the text held out from training if `paths` is empty. Error if it is too short for the model,
-// if nothing was held out, or if the run's data has changed since training.
+// The text or token shards in `paths`, or the text held out from training if `paths` is empty. Error if it is too short
+// for the model, if nothing was held out, if the run's data has changed since training, or if shards were made with
+// another tokenizer than the model's or have an id outside its vocabulary.
 EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths);
 
 // Runs evaluate() on that text, in windows of the model's context length.

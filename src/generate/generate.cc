@@ -18,6 +18,10 @@ size_t checked_count(size_t max_tokens) {
 }  // namespace
 
 Prompt prompt_of(const data::Tokenizer& tokenizer, std::string text) {
+  if (text.empty()) {
+    const std::optional<int32_t> end = tokenizer.end_of_text();
+    return {end ? std::vector{*end} : default_prompt(tokenizer).tokens, {}};
+  }
   return {tokenizer.encode(text), std::move(text)};
 }
 
@@ -56,6 +60,7 @@ std::optional<int32_t> Generation::next() {
   const int32_t token = sampler_.pick(logits_, static_cast<uint32_t>(made_));
   if (token == end_) {
     max_tokens_ = made_;
+    ended_ = true;
     return std::nullopt;
   }
   ++made_;

@@ -27,7 +27,8 @@ struct Prompt {
   std::string text;
 };
 
-// Throws Error if the tokenizer cannot encode `text`.
+// Throws Error if the tokenizer cannot encode `text`. An empty text starts a document: its tokens are <|endoftext|>,
+// which the model has seen before every other document, or without one those of default_prompt().
 Prompt prompt_of(const data::Tokenizer& tokenizer, std::string text);
 
 // The prompt if none is given: a line feed, as in nanoGPT; for a character tokenizer without one, a space, otherwise
@@ -54,6 +55,7 @@ class Generation {
   std::optional<int32_t> next();
 
   size_t made() const { return made_; }
+  bool ended() const { return ended_; }  // whether the model ended the text before max_tokens
 
  private:
   struct Tokens {
@@ -69,6 +71,7 @@ class Generation {
   std::span<const float> logits_;
   int32_t last_ = 0;
   size_t made_ = 0;
+  bool ended_ = false;
 };
 
 // Called with each token as soon as it is available; return false to stop.

@@ -12,8 +12,10 @@ namespace quern {
 namespace {
 
 // In [0, 1), 53 bits.
-double uniform(uint64_t seed, uint32_t index) {
-  const PhiloxBlock words = RandomStream{.seed = seed, .purpose = Purpose::kSample, .step = index}.block(0);
+double uniform(const Sampling& sampling, uint32_t index) {
+  const RandomStream stream{
+      .seed = sampling.seed, .purpose = Purpose::kSample, .step = index, .sequence = sampling.sample};
+  const PhiloxBlock words = stream.block(0);
   return static_cast<double>((uint64_t{words[0]} << 32 | words[1]) >> 11) * 0x1p-53;
 }
 
@@ -96,7 +98,7 @@ std::span<Sampler::Candidate> Sampler::top_p(std::span<Candidate> candidates) co
 int32_t Sampler::draw(std::span<const Candidate> candidates, uint32_t index) const {
   double total = 0;
   for (const Candidate& candidate : candidates) total += candidate.weight;
-  const double point = uniform(sampling_.seed, index) * total;
+  const double point = uniform(sampling_, index) * total;
   double sum = 0;
   int32_t token = candidates.front().token;
   for (const Candidate& candidate : candidates) {

@@ -14,6 +14,7 @@ struct Sampling {
   float top_p = 1.0f;        // in (0, 1]: of those, the smallest set of most likely tokens whose probabilities reach
                              // this sum
   uint64_t seed = 0;
+  uint32_t sample = 0;  // number of the text: each has its own random numbers for the same seed
 };
 
 // Throws Error with the option, the expected and the actual value.

@@ -55,7 +55,7 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
                     const std::atomic<bool>& stop) try {
   check_free(folder);
   validate(config);
-  Run run(config, folder, {}, observer, stop);
+  Run run(config, folder, given_tokenizer(config), observer, stop);
   run.initialise();
   create_folders(folder);
   const RunLock lock(folder, observer);

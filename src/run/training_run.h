@@ -28,7 +28,7 @@ struct StoppedEarly {};
 class Run {
  public:
   // Opens the data and allocates everything. `tokenizer_file` is passed to open_dataset(): the run's own for a resumed
-  // run, empty for a new one. `observer` and `stop` must outlive this object.
+  // run, given_tokenizer() for a new one. `observer` and `stop` must outlive this object.
   Run(const RunConfig& config, const std::filesystem::path& folder, const std::filesystem::path& tokenizer_file,
       Observer& observer, const std::atomic<bool>& stop);
 

@@ -130,6 +130,10 @@ TEST_F(PublicModel, StreamedPiecesConcatenateToGeneratedText) {
   quern::GenerationOptions two = options;
   two.threads = 2;
   EXPECT_EQ(quern::generate(model, "Once", two), text);
+  quern::GenerationOptions other = options;
+  other.sample = 1;
+  EXPECT_NE(quern::generate(model, "Once", other), text);
+  EXPECT_EQ(quern::generate(model, "", options), quern::generate(model, {}, options));  // of characters
 }
 
 TEST_F(PublicModel, StreamKeepsItsModelAlive) {
@@ -169,7 +173,7 @@ TEST_F(PublicModel, EvaluatesOnHeldOutText) {
 TEST_F(PublicModel, BadInputIsAnError) {
   EXPECT_THROW(quern::Model::load(*folder / "no-such-run"), quern::Error);
   EXPECT_THROW(quern::generate(model, "Once", {.temperature = -1}), quern::Error);
-  EXPECT_THROW(quern::generate(model, ""), quern::Error);
+  EXPECT_THROW(quern::generate(model, "\u4e00"), quern::Error);  // no character of the stories
   EXPECT_THROW(model.loss(std::vector<int32_t>{0, 1'000'000}, 2), quern::Error);
 }
 

@@ -111,11 +111,11 @@ class Config(program.ProgramTest):
 
     def test_flags(self):
         whole = "expected a whole number from 0 to 1000000000, found "
-        for value in ("x", "1.5", "-1", "", "1e3", "99999999999999999999999"):
+        for value in ("x", "1.5", "-1", "", "1.5e0", "99999999999999999999999"):
             self.refuses("--steps", value, says=[f"--steps '{value}': train.steps: {whole}"])
             self.refuses("--set", f"train.steps={value}", says=[f"--set 'train.steps={value}': train.steps: {whole}"])
         self.refuses("--rate", "fast", says=["optimizer.rate: expected a number from 0 to 10, found 'fast'"])
-        self.refuses("--tokenizer", "word", says=["data.tokenizer: expected byte, char or bpe, found 'word'"])
+        self.refuses("--tokenizer", "word", says=["data.tokenizer: expected byte, char, bpe, or a path such as ./tokenizer.json, found 'word'"])
         self.refuses("--set", "train.stepz=3", says=["did you mean train.steps?"])
         self.refuses("--set", "nothing", says=["expected table.name=value"])
         self.refuses("--preset", "huge", says=["preset: expected tiny, small or gpt2, found 'huge'"])
@@ -140,10 +140,6 @@ class Config(program.ProgramTest):
         for command in (("train", "--resume"), ("train", *program.SMALL), ("eval",), ("generate",), ("info",), ("report",)):
             self.fails(*command, "--run", file, says=["file: expected the folder of a run, found a file"])
         self.assertEqual((self.folder / "file").read_text(), "years of work")
-
-    def test_an_empty_prompt(self):
-        self.train("run", "--steps", "2")
-        self.fails("generate", "--run", self.path("run"), "--prompt", "", says=["--prompt: expected a text, found an empty"])
 
 
 if __name__ == "__main__":

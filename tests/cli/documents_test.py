@@ -99,7 +99,7 @@ class Pair(program.ProgramTest):
 
     def tokenize(self, name, letters):
         text = self.write(f"{name}.txt", "".join(f"{letters} {i * i} " for i in range(2000)))
-        return ["tokenize", text, "--vocabulary", "300", "--out", self.path("out")]
+        return ["tokenize", text, "--vocabulary", "300", "--out", self.path("out"), "--force"]
 
     def train_on_them(self):
         return program.quern("train", *program.SMALL, self.path("out"), "--steps", "1", "--run",

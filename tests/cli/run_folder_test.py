@@ -47,8 +47,13 @@ class Ownership(program.ProgramTest):
             self.fails("tokenize", self.path("book.txt"), "--vocabulary", "260", "--out", self.path(folder),
                        says=[folder, says, "choose another folder"])
             self.assertEqual(program.contents(self.folder / folder), before)
-        for vocabulary in ("260", "270"):
-            self.works("tokenize", self.path("book.txt"), "--vocabulary", vocabulary, "--out", self.path("tokens"))
+        again = ("tokenize", self.path("book.txt"), "--vocabulary", "260", "--out", self.path("tokens"))
+        self.works(*again)
+        before = program.contents(self.folder / "tokens")
+        self.fails(*again, says=["tokens: holds tokens.bin already; add --force to replace it, or choose another --out"])
+        self.assertEqual(program.contents(self.folder / "tokens"), before)
+        self.works("tokenize", self.path("book.txt"), "--vocabulary", "270", "--out", self.path("tokens"), "--force")
+        self.assertNotEqual(program.contents(self.folder / "tokens"), before)
 
     def test_metrics_that_are_not_a_file_are_refused(self):
         """Opening a pipe to read waited for a writer without end."""

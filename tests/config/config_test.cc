@@ -360,6 +360,10 @@ TEST(RunConfig, BadValuesOfOtherLanguagesAreNamed) {
             "[config] set: train.batch: expected a whole number from 1 to 1000000, found -1");
   EXPECT_EQ(refuses("train.batch", 2.5),
             "[config] set: train.batch: expected a whole number from 1 to 1000000, found 2.5");
+  EXPECT_EQ(refuses("train.batch", 2.0),
+            "[config] set: train.batch: expected a whole number from 1 to 1000000, found 2.0; write 2");
+  EXPECT_EQ(refuses("optimizer.lr", 2.0),
+            "[config] set: expected the name of a setting, found 'optimizer.lr'; did you mean optimizer.rate?");
   EXPECT_EQ(refuses("train.batch", true),
             "[config] set: train.batch: expected a whole number from 1 to 1000000, found true");
   EXPECT_EQ(refuses("train.stepz", int64_t{1}),

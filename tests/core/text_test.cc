@@ -42,6 +42,8 @@ TEST(Text, NearestFindsTypos) {
   EXPECT_EQ(nearest("model.widht", kNames), "model.width");
   EXPECT_EQ(nearest("optimiser.rate", kNames), "optimizer.rate");
   EXPECT_EQ(nearest("zzzzzzzzzzz", kNames), "");
+  constexpr std::string_view kShort[] = {"fp32", "bf16"};
+  EXPECT_EQ(nearest("fp23", kShort), "fp32") << "a swap is one edit";
   EXPECT_EQ(nearest(std::string(1'000'000, 'a'), kNames), "");
   EXPECT_EQ(nearest("", kNames), "");
 }

@@ -58,8 +58,13 @@ TEST(CharTokenizer, IdsAreInOrderOfCodePoints) {
 TEST(CharTokenizer, UnknownCharacterIsNamed) {
   const auto tokenizer = CharTokenizer::from_text("abc", "text");
   EXPECT_EQ(error_of([&] { tokenizer->encode("ab\u00e9"); }),
-            "[tokenizer] text: byte 2: expected one of the 3 characters of the vocabulary, found \"\u00e9\" (U+00E9)");
+            "[tokenizer] text: byte 2: expected one of the 3 characters of the vocabulary, found \"\u00e9\" (U+00E9); "
+            "leave them out, or use the byte or bpe tokenizer, which take any text");
   EXPECT_NE(error_of([&] { tokenizer->encode("ab\xff"); }).find("byte 2: expected UTF-8, found byte 0xff"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] {
+              tokenizer->encode("xaxyxzuvw");
+            }).find("found \"x\" (U+0078), \"y\" (U+0079), \"z\" (U+007A), \"u\" (U+0075), \"v\" (U+0076) and others;"),
             std::string::npos);
   Ids ids = {7};
   EXPECT_THROW(tokenizer->encode_to("abx", ids), Error);

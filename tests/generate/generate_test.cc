@@ -51,6 +51,18 @@ TEST(Generate, TheSameSeedGivesTheSameTextWhateverCameBefore) {
             Tokens(first.begin(), first.begin() + 20));
 }
 
+TEST(Generate, SamplesHaveTheirOwnRandomNumbers) {
+  Model model;
+  const auto sample = [&](uint32_t i) {
+    return model.generate({1, 2, 3}, {.max_tokens = 60, .sampling = {.seed = 4, .sample = i}});
+  };
+  EXPECT_EQ(sample(0), model.generate({1, 2, 3}, {.max_tokens = 60, .sampling = {.seed = 4}}));
+  EXPECT_EQ(sample(1), sample(1));
+  EXPECT_NE(sample(1), sample(0));
+  EXPECT_NE(sample(2), sample(1));
+  EXPECT_NE(sample(1), model.generate({1, 2, 3}, {.max_tokens = 60, .sampling = {.seed = 5}}));
+}
+
 TEST(Generate, TheSameTextOnEveryTargetWithFusedMultiplyAdd) {
   std::vector<Tokens> texts;
   test::for_each_target([&](const kernels::Target& target) {
@@ -168,6 +180,7 @@ class GenerateBpe : public ::testing::Test {
     for (auto token = generation.next(); token; token = generation.next()) made.push_back(*token);
     EXPECT_EQ(generation.next(), std::nullopt);
     EXPECT_EQ(generation.made(), made.size());
+    EXPECT_EQ(generation.ended(), made.size() < 400);
     return made;
   }
 
@@ -199,6 +212,16 @@ TEST(DefaultPrompt, IsALineFeedOrWhatTheVocabularyHas) {
   EXPECT_EQ(text_of("a b\n"), "\n");
   EXPECT_EQ(text_of("ab cd"), " ");
   EXPECT_EQ(text_of("zyx"), "x");
+}
+
+TEST(EmptyPrompt, StartsADocument) {
+  data::BpeTrainer trainer;
+  trainer.add("some text, some more text");
+  const auto bpe = trainer.train(data::with_end_of_text(260));
+  EXPECT_EQ(prompt_of(*bpe, "").tokens, Tokens{*bpe->end_of_text()});
+  EXPECT_EQ(prompt_of(*bpe, "").text, "");
+  const auto characters = data::CharTokenizer::from_text("a b\n", "text");
+  EXPECT_EQ(prompt_of(*characters, "").tokens, default_prompt(*characters).tokens);
 }
 
 }  // namespace

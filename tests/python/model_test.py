@@ -1,5 +1,6 @@
 """quern.load() and quern.Model, beside the program and NumPy."""
 
+import json
 import signal
 import threading
 import time
@@ -116,6 +117,16 @@ def test_generate_matches_the_program(model, run, options):
 def test_generate_starts_with_a_line_end_by_default(model):
     assert model.generate(tokens=40) == model.generate("\n", tokens=40, seed=0, temperature=1.0)
     assert model.generate(tokens=0) == ""
+    assert model.generate("", tokens=40) == model.generate("\n", tokens=40)  # characters have no <|endoftext|>
+
+
+def test_samples_match_the_program(model, run):
+    texts = model.generate("Once", tokens=30, seed=2, samples=3)
+    assert texts[0] == model.generate("Once", tokens=30, seed=2)
+    assert model.generate("Once", tokens=30, seed=2, samples=1) == texts[:1]
+    assert len(set(texts)) == 3
+    printed = program("generate", run, "--prompt", "Once", "--tokens", 30, "--seed", 2, "--samples", 3, "--json")
+    assert [json.loads(line)["text"] for line in printed.splitlines()] == texts
 
 
 def test_padding_rows_are_not_generated(folder):
@@ -232,9 +243,10 @@ def test_bad_options_and_text_are_named(model):
     for options, name in (({"temperature": -1}, "temperature"), ({"top_p": 0}, "top_p"), ({"top_k": -3}, "top_k")):
         with pytest.raises(ValueError, match=name):
             model.generate("Once", **options)
-    with pytest.raises(ValueError, match="tokens: expected at least one"):
-        model.generate("")
-    with pytest.raises(ValueError):
+    refuses(lambda: model.generate("Once", samples=0), "[generate] samples: expected 1 to 1000000, found 0")
+    refuses(lambda: model.generate("Once", samples=2.0),
+            "[generate] samples: expected a whole number from 1 to 1000000, found 2.0")
+    with pytest.raises(ValueError, match=r"\(U\+4E00\)"):
         model.encode("\u4e00")  # no character of the stories
     with pytest.raises(ValueError):
         model.decode([model.vocabulary])

@@ -190,6 +190,29 @@ def test_settings_in_every_notation(folder):
     assert again.weights_hash == run.weights_hash
 
 
+def test_a_tokenizer_of_ones_own(folder):
+    (folder / "text.txt").write_text(TEXT)
+    program("tokenize", folder / "text.txt", "--vocabulary", 300, "--out", folder / "tokens")
+    train_by_program(folder / "program", folder / "text.txt", "--steps", 3, "--tokenizer", folder / "tokens")
+    hashes = {train(folder / f"run{i}", steps=3, data=folder / "text.txt", tokenizer=tokenizer).weights_hash
+              for i, tokenizer in enumerate((folder / "tokens", str(folder / "tokens/tokenizer.json")))}
+    hashes.add(program_json("info", folder / "program")["weights_hash"])
+    assert len(hashes) == 1
+    learned = train(folder / "learned", steps=3, data=folder / "text.txt", tokenizer="bpe", set={"data.vocabulary": 300})
+    assert learned.weights_hash in hashes
+    model = quern.load(folder / "run0")
+    assert model.evaluate(folder / "tokens")["loss"] == model.evaluate(folder / "text.txt")["loss"]  # token shards
+    os.remove(folder / "tokens/tokenizer.json")
+    refuses(lambda: train(folder / "x", data=folder / "text.txt", tokenizer=folder / "tokens"),
+            f"[data] data.tokenizer: expected byte, char, bpe or a tokenizer.json, found no file {folder}/tokens/tokenizer.json")
+    assert train(folder / "run1", steps=3, resume=True).weights_hash in hashes  # the run has its own
+
+
+def test_words_of_other_programs_lead_to_settings():
+    for word, setting in (("lr", "optimizer.rate"), ("n_layer", "model.layers"), ("stpes", "train.steps"), ("xyzzy", "")):
+        assert quern._quern._advise_setting(word) == setting
+
+
 def test_bad_settings_are_named_and_nothing_is_written(folder):
     out = folder / "run"
     for options, says in [
@@ -202,6 +225,12 @@ def test_bad_settings_are_named_and_nothing_is_written(folder):
             ({"set": {"train.batch": None}},
              "[config] set: 'train.batch': expected a number, a string, True, False or a list, found NoneType"),
             ({"set": {3: 4}}, "[config] set: expected names of settings, found 3"),
+            ({"set": {"lr": 0.5}},
+             "[config] set: expected the name of a setting, found 'lr'; did you mean optimizer.rate?"),
+            ({"set": {"train.precision": "float32"}},
+             "[config] set: train.precision: expected fp32, bf16 or fp16, found 'float32'; did you mean fp32?"),
+            ({"steps": 1e3},
+             "[config] steps: train.steps: expected a whole number from 0 to 1000000000, found 1000.0; write 1000"),
             ({"steps": -1}, "[config] steps: train.steps: expected a whole number from 0 to 1000000000, found -1"),
             ({"threads": 65}, "threads: expected 1 to 64, found 65"),
             ({"preset": "huge"}, "[config] preset: expected tiny, small or gpt2, found 'huge'"),
