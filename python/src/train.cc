@@ -26,6 +26,7 @@ struct Request {
   py::object config, set;
   py::object steps, threads;
   bool resume;
+  py::object init_from;
   py::object on_step;
 };
 
@@ -50,6 +51,7 @@ void apply(RunConfig& config, const Request& request) {
 
 TrainResult train_run(const Request& request) {
   TrainOptions options{.out = request.out, .resume = request.resume};
+  if (!request.init_from.is_none()) options.init_from = path_from(request.init_from, "[train] init_from");
   if (request.preset) options.preset = request.preset->value;
   const RunConfig config = api::run_config(options, [&](RunConfig& found) { apply(found, request); });
   // Called with the GIL released. A function that returns False or raises, or a signal such as Ctrl-C, ends the run
@@ -115,13 +117,14 @@ void bind_train(py::module_& module) {
   module.def(
       "train",
       [](py::object data, std::filesystem::path out, std::optional<Text> preset, py::object config, py::object set,
-         py::object steps, py::object threads, bool resume, py::object on_step) {
+         py::object steps, py::object threads, bool resume, py::object init_from, py::object on_step) {
         return train_run({std::move(data), std::move(out), std::move(preset), std::move(config), std::move(set),
-                          std::move(steps), std::move(threads), resume, std::move(on_step)});
+                          std::move(steps), std::move(threads), resume, std::move(init_from), std::move(on_step)});
       },
       kTrainDoc, py::arg("data") = py::none(), py::kw_only(), py::arg("out"), py::arg("preset") = py::none(),
       py::arg("config") = py::none(), py::arg("set") = py::none(), py::arg("steps") = py::none(),
-      py::arg("threads") = py::none(), py::arg("resume") = false, py::arg("on_step") = py::none());
+      py::arg("threads") = py::none(), py::arg("resume") = false, py::arg("init_from") = py::none(),
+      py::arg("on_step") = py::none());
 }
 
 }  // namespace quern::python

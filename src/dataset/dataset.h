@@ -50,8 +50,15 @@ struct Dataset {
 Dataset open_dataset(const RunConfig& config, const std::filesystem::path& tokenizer_file,
                      const OpenOptions& options = {});
 
-// The training sequences of every step; `dataset` must outlive them.
-std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset);
+// Where the sequences of a run continue: the step that draws them, and how many were drawn before it.
+struct DataStart {
+  uint32_t step = 0;
+  uint64_t sequence = 0;
+};
+
+// The training sequences of every step from `start` on; `dataset` must outlive them.
+std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset,
+                                                    const DataStart& start = {});
 
 // Error if `dataset`, opened from `config`, differs from the data the run had when it was started.
 void check_same_data(const RunConfig& config, const Dataset& dataset, const data::Fingerprint& started);
