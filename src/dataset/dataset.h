@@ -25,6 +25,9 @@ using Progress = std::function<void(std::string_view what, uint64_t done, uint64
 struct OpenOptions {
   Progress progress = {};
   uint64_t validation_tokens = UINT64_MAX;  // maximum for data.sampling = stream
+  // data.sampling = stream: encode all of the text once, so that an Error about text that a tokenizer learned from other
+  // text cannot encode comes before the first step. For other sampling this is always so.
+  bool check_text = false;
   // Called for problems that the user may want to fix before the run starts.
   std::function<void(const std::string& text)> warn = {};
 };

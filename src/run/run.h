@@ -17,7 +17,7 @@ struct RunResult {
   std::optional<double> loss = {};  // of the last step of the run; nullopt if it had none
   std::optional<double> validation_loss = {};
   bool prepared = true;  // false: stopped during data preparation; nothing was written
-  bool resumed = true;   // false: the run had finished before; nothing was written
+  bool resumed = true;   // false: the run had finished before, and no step was left
 };
 
 // Starts a run in `folder`, which must be new, empty, or left by a killed start. Error, without changing anything, if

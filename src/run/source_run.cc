@@ -89,8 +89,8 @@ void check_same_model(const RunConfig& source, const RunConfig& config, const fs
     const std::string expected = value_text(field, source), found = value_text(field, config);
     if (expected == found) continue;
     throw Error(
-        "[config] {}: expected {}, as in {}, whose weights the run starts from, found {}; omit it, or train "
-        "without --from",
+        "[config] {}: expected {}, as in {}, whose weights the run starts from, found {}; omit it, or train a "
+        "new model",
         path, expected, run.string(), found);
   }
 }

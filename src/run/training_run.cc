@@ -17,13 +17,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-OpenOptions open_options(const RunConfig& config, Observer& observer, const std::atomic<bool>& stop) {
+// The text of a resumed run is known to be the one that it was started with.
+OpenOptions open_options(const RunConfig& config, bool resumed, Observer& observer, const std::atomic<bool>& stop) {
   const auto progress = [&observer, &stop](std::string_view what, uint64_t done, uint64_t total) {
     observer.on_preparing(what, done, total);
     if (stop.load(std::memory_order_relaxed)) throw StoppedEarly{};
   };
   return {.progress = progress,
           .validation_tokens = validation_tokens(config),
+          .check_text = !resumed && !config.init.from.empty(),
           .warn = [&observer](const std::string& text) { observer.on_warning(text); }};
 }
 
@@ -47,7 +49,8 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
       observer_(observer),
       stop_(stop),
       warn_([&observer](const std::string& text) { observer.on_warning(text); }),
-      dataset_(open_dataset(config, tokenizer_file, open_options(config, observer, stop))),
+      dataset_(open_dataset(config, tokenizer_file,
+                            open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop))),
       program_bytes_(resident_bytes()),
       state_(initial_state()) {}
 
@@ -114,9 +117,9 @@ void Run::enter_stage() {
 }
 
 // Changes to the settings of the next step as a run does that is stopped and resumed: through a checkpoint. False at
-// the end of the run.
+// the end of the run. A stage is empty if a run that had finished was given other settings but no more steps.
 bool Run::next_stage() {
-  if (!next_change(config_, state_.step)) return false;
+  if (!next_change(config_, stage_->first_step)) return false;
   if (!stage_->checkpoints.is_saved(state_.step)) save_and_report();
   const checkpoint::Checkpoint saved = stage_->checkpoints.open(state_.step);
   enter_stage();
@@ -129,6 +132,7 @@ bool Run::next_stage() {
 RunResult Run::train() {
   observer_.on_start(start_report());
   report_settings();
+  const bool was_finished = state_.step > 0 && state_.step >= config_.train.steps;
   while (!stop_.load(std::memory_order_relaxed)) {
     if (state_.step >= stage_->last_step && !next_stage()) break;
     if (state_.step < stage_->last_step) train_step();
@@ -137,7 +141,8 @@ RunResult Run::train() {
   return {.step = state_.step,
           .finished = state_.step >= config_.train.steps,
           .loss = state_.loss,
-          .validation_loss = state_.validation_loss};
+          .validation_loss = state_.validation_loss,
+          .resumed = !was_finished};
 }
 
 void Run::train_step() {

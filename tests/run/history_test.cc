@@ -302,6 +302,19 @@ TEST_F(HistoryTest, FinishedRunIsLeftAsItIs) {
   EXPECT_EQ(slurp("run/config.toml"), log);
 }
 
+// The change is recorded for a step that the run does not have yet; it took the run round in circles.
+TEST_F(HistoryTest, FinishedRunMayChangeBeforeItIsExtended) {
+  start_until(small_config(), "run");
+  const RunResult result = change("run", [](RunConfig& c) { c.optimizer.clip = 0.1; });
+  EXPECT_TRUE(result.finished);
+  EXPECT_FALSE(result.resumed);
+  EXPECT_EQ(changes("run"), std::vector<std::string>{"from step 11: optimizer.clip 1.0 -> 0.1"});
+  EXPECT_FALSE(go_on("run").resumed);
+  EXPECT_EQ(replayed("run"), hash_of("run"));
+  EXPECT_TRUE(change("run", [](RunConfig& c) { c.train.steps = 13; }).resumed);
+  EXPECT_EQ(changes("run"), std::vector<std::string>{"from step 11: train.steps 10 -> 13, optimizer.clip 1.0 -> 0.1"});
+}
+
 TEST_F(HistoryTest, RefusesWhatCannotChange) {
   std::ofstream(root_ / "text.txt") << data::stories_text(3, 30'000);
   RunConfig config = small_config();
