@@ -36,7 +36,7 @@ std::optional<Source> find_source(const fs::path& path) {
     return checkpoint::step_of(path) && is_run(run) ? std::optional(Source{run, "", path}) : std::nullopt;
   const std::string text = path.string();
   const size_t at = text.rfind('@');
-  if (at == std::string::npos || !is_run(text.substr(0, at))) return std::nullopt;
+  if (at == std::string::npos || at + 1 == text.size() || !is_run(text.substr(0, at))) return std::nullopt;
   return Source{text.substr(0, at), text.substr(at + 1), {}};
 }
 
