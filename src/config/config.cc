@@ -1,7 +1,10 @@
 #include "config/config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <string>
 
@@ -48,6 +51,14 @@ struct Preset {
 };
 constexpr std::array<Preset, 3> kPresets = {{{"tiny", tiny}, {"small", small}, {"gpt2", gpt2}}};
 
+// Rounded to 15 digits, so that a tenth of 1e-5 is printed as 1e-06 and not as 1.0000000000000002e-06.
+double tenth(double rate) {
+  const std::string digits = fmt::format("{:.15g}", rate / 10);
+  double value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
 void check_init(const RunConfig::Init& init) {
   if (!is_utf8(init.from)) {
     throw Error("[config] init.from: expected a name in UTF-8, the only encoding that TOML supports, found {}",
@@ -79,7 +90,7 @@ void lower_min_rate(RunConfig& config) {
   RunConfig::Optimizer& optimizer = config.optimizer;
   if (config.given.min_rate || optimizer.schedule == Schedule::kConstant || optimizer.min_rate <= optimizer.rate)
     return;
-  optimizer.min_rate = optimizer.rate / 10;
+  optimizer.min_rate = tenth(optimizer.rate);
 }
 
 void validate(const RunConfig& config) {
@@ -101,7 +112,7 @@ void validate(const RunConfig& config) {
     throw Error(
         "[config] optimizer.min_rate: expected at most optimizer.rate, which is {}, found {}; add --set "
         "optimizer.min_rate={}",
-        optimizer.rate, optimizer.min_rate, optimizer.rate / 10);
+        optimizer.rate, optimizer.min_rate, tenth(optimizer.rate));
   }
   const RunConfig::Data& data = config.data;
   if (data.tokenizer == TokenizerKind::kBpe && model.vocabulary != 0 && model.vocabulary < data.vocabulary) {

@@ -133,8 +133,8 @@ constexpr Field kFields[] = {
 
     {"optimizer", "rate", "Learning rate after warm-up.", real<kOptimizer, &C::Optimizer::rate>(0.0, 10.0)},
     {"optimizer", "min_rate",
-     "Learning rate at the last step; not used by the constant schedule. Unless given, at most rate / 10 if rate is "
-     "lower.",
+     "Learning rate at the last step; not used by the constant schedule. If not given, a lower rate makes it rate / "
+     "10.",
      real<kOptimizer, &C::Optimizer::min_rate>(0.0, 10.0)},
     {"optimizer", "warmup", "Steps over which the learning rate rises from 0.",
      whole<kOptimizer, &C::Optimizer::warmup>(0, kMany)},
