@@ -51,6 +51,9 @@ struct TrainOptions {
   std::optional<uint64_t> steps = {};            // train.steps
   size_t threads = 0;                            // 0: as in the settings, by default every core
   bool resume = false;                           // continue the run in `out`
+  // Start from the weights of another run and with its settings: a run (its newest checkpoint), RUN@best (the lowest
+  // validation loss), RUN@STEP, or the folder of a checkpoint in a run. Excludes `preset` and `resume`.
+  std::filesystem::path init_from = {};
 
   // Called on the training thread after each step and any validation and saving due. If it returns false or throws, the
   // run saves and stops; train_model() then rethrows.
@@ -64,15 +67,16 @@ struct TrainResult {
   std::filesystem::path path;             // the folder of the run, for Model::load()
   uint64_t step = 0;                      // the last completed step
   bool finished = false;                  // the run is complete; otherwise it can be resumed
-  double loss = 0;                        // of the last step of this call; 0 if it had none
+  double loss = 0;                        // of the last step of the run; NaN if it had none
   std::optional<double> validation_loss;  // after the last step, if measured
   std::string weights_hash;               // SHA-256 of all weights: equal for equal settings and data
 };
 
 // Trains until the last step, or until on_step stops it. The weights are bit-identical to those of `quern train` with
 // the same settings, for any number of threads and any number of interruptions. One process at a time trains in a
-// folder. On resume, settings may be given again but not changed, except train.threads, train.recompute, train.memory
-// and those of diagnostics. Throws Error before anything is written if the settings or data are unusable.
+// folder. On resume, settings that are given are in force from the next step on and recorded in the run's history: runs
+// with the same history have the same weights. The model's sizes, the tokenizer, the seed and the sampling cannot
+// change; data may have moved. Throws Error before anything is written if the settings or data are unusable.
 TrainResult train_model(const TrainOptions& options);
 
 // Every setting of a preset as TOML, with comments: a start for a config file. Error for an unknown name.

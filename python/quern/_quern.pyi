@@ -127,6 +127,7 @@ def train(
     steps: int | None = None,
     threads: int | None = None,
     resume: bool = False,
+    init_from: str | PathLike[str] | None = None,
     on_step: Callable[[Step], object] | None = None,
     progress: bool | None = None,
 ) -> TrainResult: ...

@@ -29,6 +29,7 @@ struct Request {
   py::object config, set, tokenizer;
   py::object steps, threads;
   bool resume;
+  py::object init_from;
   py::object on_step;
   py::object progress;
 };
@@ -97,6 +98,7 @@ TrainResult train_run(const Request& request) {
     throw Error("[train] on_step: expected a function, found {}", shown(request.on_step));
   }
   TrainOptions options{.out = request.out, .resume = request.resume};
+  if (!request.init_from.is_none()) options.init_from = path_from(request.init_from, "[train] init_from");
   if (request.preset) options.preset = request.preset->value;
   const RunConfig config = api::run_config(options, [&](RunConfig& found) { apply(found, request); });
   const Progress progress(request.progress, request.out);
@@ -180,16 +182,16 @@ void bind_train(py::module_& module) {
   module.def(
       "train",
       [](py::object data, std::filesystem::path out, std::optional<Text> preset, py::object config, py::object set,
-         py::object tokenizer, py::object steps, py::object threads, bool resume, py::object on_step,
-         py::object progress) {
+         py::object tokenizer, py::object steps, py::object threads, bool resume, py::object init_from,
+         py::object on_step, py::object progress) {
         return train_run({std::move(data), std::move(out), std::move(preset), std::move(config), std::move(set),
-                          std::move(tokenizer), std::move(steps), std::move(threads), resume, std::move(on_step),
-                          std::move(progress)});
+                          std::move(tokenizer), std::move(steps), std::move(threads), resume, std::move(init_from),
+                          std::move(on_step), std::move(progress)});
       },
       kTrainDoc, py::arg("data") = py::none(), py::kw_only(), py::arg("out"), py::arg("preset") = py::none(),
       py::arg("config") = py::none(), py::arg("set") = py::none(), py::arg("tokenizer") = py::none(),
       py::arg("steps") = py::none(), py::arg("threads") = py::none(), py::arg("resume") = false,
-      py::arg("on_step") = py::none(), py::arg("progress") = py::none());
+      py::arg("init_from") = py::none(), py::arg("on_step") = py::none(), py::arg("progress") = py::none());
 }
 
 }  // namespace quern::python

@@ -12,8 +12,14 @@ tokenizer.json), `steps` and `threads`. The result is bit-identical to that of `
 with any number of threads.
 
 on_step is called with a Step after each step. If it returns something false other than None, or raises, or on Ctrl-C,
-the run saves a checkpoint and stops. resume=True resumes it; the result is bit-identical to that of an uninterrupted run. On resume, settings may
-be given again but not changed, except train.threads, train.recompute, train.memory and those of diagnostics.
+the run saves a checkpoint and stops. resume=True resumes it; the result is bit-identical to that of an uninterrupted
+run. Settings that are given on resume, such as more steps, are in force from the next step on and recorded in the run's
+history: runs with the same history have the same weights. The model's sizes, the tokenizer, the seed and the sampling
+cannot change; data may have moved. A finished run that is resumed without a change returns its result and trains
+nothing.
+
+init_from starts a new run from the weights of another one, with its settings unless given: a run (its newest
+checkpoint), "RUN@best" (the lowest validation loss), "RUN@STEP", or the folder of a checkpoint in a run.
 
 progress: a line with the step, losses, tokens/s and the time left, on standard error. By default in a terminal and in a
 notebook; True also elsewhere, False never.
@@ -105,7 +111,7 @@ inline constexpr const char* kFinishedDoc = R"(Whether the run is complete; if n
 >>> result.finished
 True)";
 
-inline constexpr const char* kResultLossDoc = R"(Loss of the last step of this call; 0 if it performed none.
+inline constexpr const char* kResultLossDoc = R"(Loss of the last step of the run; nan if it had none.
 
 >>> result.loss > 0
 True)";

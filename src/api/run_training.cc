@@ -2,13 +2,17 @@
 
 #include <atomic>
 #include <exception>
+#include <limits>
 
 #include "checkpoint/checkpoint.h"
+#include "config/history.h"
 #include "config/run_folder.h"
+#include "core/error.h"
 #include "evaluate/load.h"
 #include "report/run_files.h"
 #include "run/observers.h"
 #include "run/run.h"
+#include "run/source_run.h"
 
 namespace quern::api {
 namespace {
@@ -76,15 +80,40 @@ std::string newest_hash(const std::filesystem::path& folder, train::Observer& ob
   return newest ? checkpoint::weights_hash(newest->model()) : "";
 }
 
+void check_sources(const TrainOptions& options) {
+  if (options.init_from.empty()) return;
+  if (options.resume) throw Error("[train] init_from starts a new run, resume continues one; give one of the two");
+  if (options.preset) throw Error("[train] init_from: takes all settings that are not given from its run; omit preset");
+}
+
+train::RunConfig completed(train::RunConfig config, const std::function<void(train::RunConfig&)>& apply) {
+  config.given = {};
+  apply(config);
+  train::lower_min_rate(config);
+  train::resolve_paths(config);
+  return config;
+}
+
 }  // namespace
 
 train::RunConfig run_config(const TrainOptions& options, const std::function<void(train::RunConfig&)>& apply) {
-  const auto started = options.resume ? std::optional(train::read_config(options.out)) : std::nullopt;
-  train::RunConfig config = started && !options.preset ? *started : train::preset(options.preset.value_or("tiny"));
-  apply(config);
-  train::resolve_paths(config);
-  // Equal settings may be given again, so that the same call with `resume` continues the run.
-  if (started) train::check_resumable(*started, config);
+  check_sources(options);
+  if (options.resume) {
+    const train::RunConfig own = train::read_config(options.out);
+    train::RunConfig config = completed(own, apply);
+    // The same call with `resume` continues the run: its preset must have the model of the run.
+    if (options.preset) {
+      train::RunConfig given = completed(train::preset(*options.preset), apply);
+      given.history = own.history;
+      train::check_resumable(own, given, options.out.string());
+    }
+    return config;
+  }
+  if (options.init_from.empty()) return completed(train::preset(options.preset.value_or("tiny")), apply);
+  train::RunConfig config = train::config_from(options.init_from);
+  const train::RunConfig::Init init = config.init;
+  config = completed(config, apply);
+  config.init = init;
   return config;
 }
 
@@ -99,7 +128,7 @@ TrainResult run_training(const TrainOptions& options, const train::RunConfig& co
   TrainResult result{.path = options.out,
                      .step = run.step,
                      .finished = run.finished,
-                     .loss = run.loss,
+                     .loss = run.loss.value_or(std::numeric_limits<double>::quiet_NaN()),
                      .validation_loss = run.validation_loss,
                      .weights_hash = newest_hash(folder, callbacks)};
   callbacks.rethrow();

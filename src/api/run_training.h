@@ -9,9 +9,9 @@
 
 namespace quern::api {
 
-// The config of a new run, starting from the preset, or with options.resume that of the existing run; then `apply` is
-// called on it. Uses only out, preset and resume of the options. Error when the settings are inconsistent, or differ
-// from those that the run was started with.
+// The config of a new run, starting from the preset or from the settings of the run in init_from, or with
+// options.resume that of the existing run; then `apply` is called on it. Uses only out, preset, init_from and resume of
+// the options. Error when the settings are inconsistent.
 train::RunConfig run_config(const TrainOptions& options, const std::function<void(train::RunConfig&)>& apply);
 
 // Trains with `config`. Uses only out, resume and the callbacks of the options.

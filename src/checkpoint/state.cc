@@ -118,6 +118,7 @@ constexpr Field kFields[] = {
     {"loss_scale", Real{reach<&S::loss_scale>, kMinScale, kMaxScale}},
     {"data.tokens", Count{reach<&S::data, &data::Fingerprint::tokens>}},
     {"data.hash", Hash{reach<&S::data, &data::Fingerprint::hash>}},
+    {"loss", OptionalLoss{reach<&S::loss>}, keep_default},
     {"validation_loss", OptionalLoss{reach<&S::validation_loss>}},
     {"best_validation_loss", OptionalLoss{reach<&S::best_validation_loss>}},
     {"best_step", Count{reach<&S::best_step>, kUpToStep}},

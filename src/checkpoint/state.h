@@ -26,6 +26,7 @@ struct RunState {
   uint64_t data_position = 0;                       // sequences drawn so far
   std::optional<data::StreamPosition> stream = {};  // where the next step begins; nullopt if the data is not a stream
   LossTrend losses = {};                            // baseline for detecting spikes
+  std::optional<double> loss = {};                  // of the last step; nullopt before the first, and in older files
 
   uint64_t seed = 0;
   std::string precision = "fp32";
@@ -40,10 +41,10 @@ struct RunState {
   // The number by which the next step chooses its data and random numbers.
   uint32_t next_data_step() const { return static_cast<uint32_t>(step + skipped_steps); }
 
-  // Sets what follows from the number of steps: tokens and sequences used.
-  void count_data(uint64_t sequences_per_step, uint64_t context) {
-    data_position = (step + skipped_steps) * sequences_per_step;
-    tokens = step * sequences_per_step * context;
+  // Counts the data of another step.
+  void count_data(uint64_t sequences, uint64_t context) {
+    data_position += sequences;
+    tokens += sequences * context;
   }
 
   bool operator==(const RunState&) const = default;

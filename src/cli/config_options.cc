@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/team.h"
 #include "core/text.h"
+#include "run/source_run.h"
 
 namespace quern::cli {
 namespace {
@@ -56,18 +55,7 @@ void check_threads(const FlagSetting& flag) {
   if (!problem.empty()) throw Error("[config] {}: {}", flag.where, problem);
 }
 
-}  // namespace
-
-void add_config_options(Parser command, ConfigOptions& options) {
-  command.add_words("DATA", options.data, "Text files, directories, .jsonl files or token shards (.bin)");
-  command.add_text("--preset", options.preset, "NAME", "Base configuration: tiny, small or gpt2");
-  command.add_text("--config", options.config_file, "FILE", "TOML file with settings; overrides the preset");
-  command.add_list("--set", options.settings, "TABLE.NAME=VALUE", "Set one setting; overrides --config; repeatable");
-  for (const Flag& flag : kFlags) add_flag(command, options, flag);
-}
-
-train::RunConfig config_of(const ConfigOptions& options) {
-  train::RunConfig config = train::preset(options.preset);
+void apply(train::RunConfig& config, const ConfigOptions& options) {
   if (!options.config_file.empty()) train::apply_toml_file(config, options.config_file);
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   for (const FlagSetting& flag : options.flags) {
@@ -75,29 +63,40 @@ train::RunConfig config_of(const ConfigOptions& options) {
     train::apply_setting(config, flag.setting, flag.where);
   }
   if (!options.data.empty()) config.data.paths = options.data;
+  train::lower_min_rate(config);
   train::resolve_paths(config);
+}
+
+}  // namespace
+
+void add_config_options(Parser command, ConfigOptions& options) {
+  command.add_words("DATA", options.data, "Text files, directories, .jsonl files or token shards (.bin)");
+  command.add_text("--preset", options.preset, "NAME", "Base configuration: tiny (default), small or gpt2");
+  command.add_text("--config", options.config_file, "FILE", "TOML file with settings; overrides the preset");
+  command.add_list("--set", options.settings, "TABLE.NAME=VALUE", "Set one setting; overrides --config; repeatable");
+  for (const Flag& flag : kFlags) add_flag(command, options, flag);
+}
+
+train::RunConfig config_of(const ConfigOptions& options) {
+  if (!options.from.empty() && !options.preset.empty()) {
+    throw Error("--from takes all settings that are not given from {}; omit --preset", in_quotes(options.from));
+  }
+  train::RunConfig config = options.from.empty() ? train::preset(options.preset.empty() ? "tiny" : options.preset)
+                                                 : train::config_from(options.from);
+  const train::RunConfig::Init init = config.init;
+  apply(config, options);
+  if (!options.from.empty()) config.init = init;
   return config;
 }
 
 train::RunConfig config_to_resume(const ConfigOptions& options, const std::string& run) {
-  const auto may_change = [](const std::string& setting) {
-    return train::may_change(std::string_view(setting).substr(0, setting.find('=')));
-  };
-  const bool flags_may = std::all_of(options.flags.begin(), options.flags.end(),
-                                     [&](const FlagSetting& flag) { return may_change(flag.setting); });
-  const bool settings_may = std::all_of(options.settings.begin(), options.settings.end(), may_change);
-  if (!options.data.empty() || !options.config_file.empty() || !flags_may || !settings_may) {
-    throw Error(
-        "--resume continues the run with its own configuration; omit DATA and all settings except --threads, "
-        "--recompute, --memory and --set diagnostics.NAME=VALUE");
+  if (!options.from.empty()) throw Error("--from starts a new run, --resume continues one; give one of the two");
+  if (!options.preset.empty()) {
+    throw Error("--resume continues a run with its own settings; omit --preset and give those that change");
   }
   train::RunConfig config = train::read_config(run);
-  for (const std::string& setting : options.settings) train::apply_setting(config, setting);
-  for (const FlagSetting& flag : options.flags) {
-    check_threads(flag);
-    train::apply_setting(config, flag.setting, flag.where);
-  }
-  train::validate(config);
+  config.given = {};
+  apply(config, options);
   return config;
 }
 

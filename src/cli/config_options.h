@@ -17,19 +17,20 @@ struct FlagSetting {
 
 struct ConfigOptions {
   std::vector<std::string> data;
-  std::string preset = "tiny";
+  std::string preset;  // empty: tiny
   std::string config_file;
   std::vector<std::string> settings;
   std::vector<FlagSetting> flags;
+  std::string from;  // a run or checkpoint to start from
 };
 
 // Adds DATA, --preset, --config, --set and the flags of single settings. `options` must outlive parsing.
 void add_config_options(Parser command, ConfigOptions& options);
 
-// Applies the preset, then --config, --set and the flags of single settings.
+// The preset, or with `from` the settings of that run; then --config, --set and the flags of single settings.
 train::RunConfig config_of(const ConfigOptions& options);
 
-// For resuming: the run's own config with the given settings applied. Error if one of them must not change.
+// For resuming: the run's own config with the given settings applied. train::resume_run() checks that they may change.
 train::RunConfig config_to_resume(const ConfigOptions& options, const std::string& run);
 
 }  // namespace quern::cli

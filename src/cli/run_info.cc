@@ -7,9 +7,11 @@
 #include "checkpoint/checkpoint.h"
 #include "cli/machine_json.h"
 #include "cli/warnings.h"
+#include "config/history.h"
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/text.h"
 #include "evaluate/find_checkpoint.h"
 #include "evaluate/load.h"
 #include "report/numbers.h"
@@ -33,6 +35,18 @@ std::string validation_text(const RunState& state) {
   return fmt::format("{}, best {} at step {}", last, report::loss_text(*state.best_validation_loss), state.best_step);
 }
 
+Json changes_json(const train::RunConfig& config) {
+  Json array = Json::array();
+  for (const train::RecordedChange& change : train::recorded_changes(config)) {
+    Json settings = Json::object();
+    for (const train::SettingChange& setting : change.settings) {
+      settings[setting.path] = {{"before", setting.before}, {"after", setting.after}};
+    }
+    array.push_back({{"from_step", change.from_step}, {"settings", settings}});
+  }
+  return array;
+}
+
 Json describe(const std::string& folder, const train::RunConfig& config, const checkpoint::Checkpoint& newest) {
   const RunState& state = newest.state();
   const auto& model = config.model;
@@ -46,6 +60,8 @@ Json describe(const std::string& folder, const train::RunConfig& config, const c
           {"best_step", state.best_validation_loss ? Json(state.best_step) : Json(nullptr)},
           {"weights_hash", checkpoint::weights_hash(newest.model())},
           {"seed", state.seed},
+          {"init", {{"from", config.init.from}, {"weights_hash", config.init.weights_hash}}},
+          {"changes", changes_json(config)},
           {"model",
            {{"layers", model.layers},
             {"heads", model.heads},
@@ -59,6 +75,10 @@ void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& ne
   const RunState& state = newest.state();
   const auto& model = config.model;
   fmt::print("step         {} of {}, {} tokens seen\n", state.step, config.train.steps, state.tokens);
+  if (!config.init.from.empty()) fmt::print("started from {}\n", printable(config.init.from));
+  for (const train::RecordedChange& change : train::recorded_changes(config)) {
+    fmt::print("change       {}\n", printable(train::to_text(change)));
+  }
   fmt::print("model        {} parameters: {} layers, {} heads, width {}, context {}\n", count_values(newest.model()),
              model.layers, model.heads, model.width, model.context);
   fmt::print("validation   {}\n", validation_text(state));

@@ -40,6 +40,10 @@ constexpr const char* kExamples = R"(Examples:
   quern train --run runs/first                            train on generated short stories
   quern train book.txt --run runs/book --preset small     train on your own text
   quern train --run runs/first --resume                   resume after an interruption
+  quern train --run runs/first --resume --steps 2000 --rate 5e-4
+                                                          extend a run, with other settings from here on
+  quern train --from runs/first book.txt --run runs/tuned --steps 200 --rate 1e-4
+                                                          start from the weights of another run
   quern train texts/ --run runs/big --set data.sampling=stream
                                                           tokenize while training, for text of any size
   quern train --preset small --print-config > my.toml     write all settings with explanations
@@ -59,6 +63,11 @@ of single settings.
 Ctrl-C, SIGTERM and a closed terminal (SIGHUP) save and stop the run; with --resume, the result is bit-identical to an
 uninterrupted run. A second Ctrl-C stops immediately, without saving.
 
+Settings and DATA given with --resume are in force from the next step on, and recorded in the [[history]] of the run's
+config.toml: same history, same weights. DATA must be the same text in another place. The model's sizes, the tokenizer,
+the seed and the sampling of a run cannot change. --from RUN starts at the newest checkpoint of a run, --from RUN@best at
+the one with the lowest validation loss, --from RUN@STEP at that step; settings that are not given are those of RUN.
+
 The directory of a new run must be empty or not exist. Only one process can train in it at a time; others may read it
 meanwhile. A failure to write console output (`| head`, a full disk) never stops a run.
 
@@ -74,6 +83,9 @@ void finish_profile(report::Profiler& profiler, size_t threads, double peak, rep
 std::string where_it_is(const train::RunResult& result, const RunFolder& folder) {
   const std::string run = folder.path().string();
   if (!result.prepared) return "stopped while the data was being prepared; nothing was written";
+  if (!result.resumed) {
+    return fmt::format("finished: {} of {} steps, in {}; extend it with --steps N", result.step, result.step, run);
+  }
   if (folder.temporary()) return fmt::format("done: {} steps; profiling only, nothing was saved", result.step);
   if (result.finished) return fmt::format("done: {} steps, in {}", result.step, run);
   if (result.step == 0) {
@@ -118,7 +130,7 @@ int run_train(const Options& options) {
   const auto go = options.resume ? train::resume_run : train::start_run;
   const train::RunResult result = go(config, folder.path(), observers, stop);
   console.finish();
-  if (profiler.wanted()) finish_profile(profiler, threads, peak, console.out());
+  if (profiler.wanted() && result.resumed) finish_profile(profiler, threads, peak, console.out());
   say_where_it_is(where_it_is(result, folder), console.out());
   return result.prepared ? 0 : kInterrupted;
 }
@@ -130,7 +142,9 @@ Command add_train(Parser root) {
   Parser train = root.add_command("train", "Train a model on text (default: generated short stories)");
   add_config_options(train, options->config);
   train.add_text("--run", options->run, "DIR", "Directory of the run");
-  train.add_flag("--resume", options->resume, "Resume the run in --run");
+  train.add_flag("--resume", options->resume, "Resume the run in --run, with the settings given from here on");
+  train.add_text("--from", options->config.from, "RUN",
+                 "Start a new run from the weights of another, or of a checkpoint");
   train.add_flag("--print-config", options->print_config, "Print every setting with its meaning, and exit");
   train.add_flag("--profile", options->profile, "Print a profile of the workers' time at the end");
   train.add_text("--trace", options->trace, "FILE", "Write a Chrome trace of the last steps");

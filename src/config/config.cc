@@ -1,11 +1,14 @@
 #include "config/config.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <string>
 
-#include "config/config_fields.h"
+#include "config/history.h"
 #include "config/synonyms.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -49,6 +52,25 @@ struct Preset {
 };
 constexpr std::array<Preset, 3> kPresets = {{{"tiny", tiny}, {"small", small}, {"gpt2", gpt2}}};
 
+// Rounded to 15 digits, so that a tenth of 1e-5 is printed as 1e-06 and not as 1.0000000000000002e-06.
+double tenth(double rate) {
+  const std::string digits = fmt::format("{:.15g}", rate / 10);
+  double value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+void check_init(const RunConfig::Init& init) {
+  if (!is_utf8(init.from)) {
+    throw Error("[config] init.from: expected a name in UTF-8, the only encoding that TOML supports, found {}",
+                in_quotes(init.from));
+  }
+  if (init.from.empty() && !init.weights_hash.empty()) {
+    throw Error(
+        "[config] init.weights_hash: expected init.from as well, the checkpoint with these weights, found none");
+  }
+}
+
 }  // namespace
 
 RunConfig preset(std::string_view name) {
@@ -63,6 +85,14 @@ std::vector<std::string_view> preset_names() {
   std::vector<std::string_view> names;
   for (const Preset& candidate : kPresets) names.push_back(candidate.name);
   return names;
+}
+
+// The constant schedule does not use min_rate.
+void lower_min_rate(RunConfig& config) {
+  RunConfig::Optimizer& optimizer = config.optimizer;
+  if (config.given.min_rate || optimizer.schedule == Schedule::kConstant || optimizer.min_rate <= optimizer.rate)
+    return;
+  optimizer.min_rate = tenth(optimizer.rate);
 }
 
 void validate(const RunConfig& config) {
@@ -81,8 +111,10 @@ void validate(const RunConfig& config) {
   }
   const RunConfig::Optimizer& optimizer = config.optimizer;
   if (optimizer.schedule != Schedule::kConstant && optimizer.min_rate > optimizer.rate) {
-    throw Error("[config] optimizer.min_rate: expected at most optimizer.rate, which is {}, found {}", optimizer.rate,
-                optimizer.min_rate);
+    throw Error(
+        "[config] optimizer.min_rate: expected at most optimizer.rate, which is {}, found {}; add --set "
+        "optimizer.min_rate={}",
+        optimizer.rate, optimizer.min_rate, tenth(optimizer.rate));
   }
   const RunConfig::Data& data = config.data;
   if (data.tokenizer == TokenizerKind::kBpe && model.vocabulary != 0 && model.vocabulary < data.vocabulary) {
@@ -103,6 +135,8 @@ void validate(const RunConfig& config) {
     throw Error("[config] log.histogram_interval: expected 0 without log.tensorboard, which shows them, found {}",
                 config.log.histogram_interval);
   }
+  check_init(config.init);
+  check_history(config);
 }
 
 void resolve_paths(RunConfig& config) {
@@ -110,19 +144,6 @@ void resolve_paths(RunConfig& config) {
   const auto resolve = [](std::string& path) { path = std::filesystem::absolute(path).lexically_normal().string(); };
   for (std::string& path : config.data.paths) resolve(path);
   if (config.data.tokenizer == TokenizerKind::kFile) resolve(config.data.tokenizer_file);
-}
-
-bool may_change(std::string_view path) {
-  constexpr std::array<std::string_view, 3> kSpeedOnly = {"train.threads", "train.recompute", "train.memory"};
-  return path.starts_with("diagnostics.") || std::find(kSpeedOnly.begin(), kSpeedOnly.end(), path) != kSpeedOnly.end();
-}
-
-void check_resumable(const RunConfig& started, const RunConfig& config) {
-  for (const Field& field : fields()) {
-    const std::string before = value_text(field, started), now = value_text(field, config);
-    if (before == now || may_change(field.path())) continue;
-    throw Error("[config] {}: expected {}, as the run was started with, found {}", field.path(), before, now);
-  }
 }
 
 }  // namespace quern::train

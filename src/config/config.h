@@ -87,6 +87,28 @@ struct RunConfig {
     bool operator==(const Diagnostics&) const = default;
   };
 
+  struct Init {
+    std::string from;          // absolute path of a checkpoint once the run has started
+    std::string weights_hash;  // of that checkpoint
+    bool operator==(const Init&) const = default;
+  };
+  // A recorded value: the path of a setting, "train.steps", and its value as TOML.
+  struct Setting {
+    std::string path, value;
+    bool operator==(const Setting&) const = default;
+  };
+  // From this step on, these settings applied.
+  struct Change {
+    uint64_t from_step = 1;
+    std::vector<Setting> settings;
+    bool operator==(const Change&) const = default;
+  };
+  // Not a setting: whether optimizer.min_rate was set, rather than left at a default that yields to a lower rate.
+  struct Given {
+    bool min_rate = false;
+    bool operator==(const Given&) const { return true; }
+  };
+
   Model model;
   Train train;
   Optimizer optimizer;
@@ -94,6 +116,9 @@ struct RunConfig {
   Checkpoint checkpoint;
   Log log;
   Diagnostics diagnostics;
+  Init init;
+  std::vector<Change> history;  // config/history.h; empty if no setting ever changed
+  Given given;
 
   uint64_t sequences_per_step() const { return train.batch * train.accumulation; }
   // Whether something with this interval, which also happens after the last step, happens after `step`.
@@ -116,11 +141,12 @@ std::string_view policy_name(Policy policy);
 RunConfig preset(std::string_view name);
 std::vector<std::string_view> preset_names();
 
-// Sets the fields that the TOML text contains and leaves the others unchanged. Error with `file`:line:column for a
-// syntax error, an unknown name (with a suggestion), a wrong type, or a value out of range; `config` is then unchanged.
+// Sets the fields, and the history, that the TOML text contains and leaves the others unchanged. Error with
+// `file`:line:column for a syntax error, an unknown name (with a suggestion), a wrong type, or a value out of range;
+// `config` is then unchanged.
 void apply_toml(RunConfig& config, std::string_view text, std::string_view file);
 
-// The same for the contents of a file of at most 1 MB.
+// The same for the contents of a file of at most kMaxConfigBytes.
 void apply_toml_file(RunConfig& config, const std::filesystem::path& path);
 
 // Whether a TOML file of at most 1 MB sets `field`, such as "train.seed". Error if it is not TOML.
@@ -136,19 +162,21 @@ void apply_setting(RunConfig& config, std::string_view setting, std::string_view
 using SettingValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>>;
 void apply_value(RunConfig& config, std::string_view path, const SettingValue& value, std::string_view where);
 
-// Checks constraints between fields, such as width being a multiple of heads. Error names both fields.
+// Lowers a min_rate that was not given explicitly to a tenth of the rate if it is above the rate. The presets have the
+// same proportion.
+void lower_min_rate(RunConfig& config);
+
+// Checks constraints between fields, such as width being a multiple of heads, and the history. Error names both fields.
 void validate(const RunConfig& config);
 
 // validate(), and makes the paths of data and tokenizer absolute, so that the run can be resumed from any directory.
 void resolve_paths(RunConfig& config);
 
-// Whether a resumed run may use a different value of this setting ("train.threads").
-bool may_change(std::string_view path);
+// The maximum size of a TOML file.
+inline constexpr size_t kMaxConfigBytes = 1 << 20;
 
-// Error, naming the first, if settings that must not change differ from those the run was started with.
-void check_resumable(const RunConfig& started, const RunConfig& config);
-
-// All fields, with comments on their meaning and allowed values. Parsing the text gives the same config.
+// All fields, with comments on their meaning and allowed values, and the history. Parsing the text gives the same
+// config.
 std::string to_toml(const RunConfig& config);
 
 }  // namespace quern::train

@@ -88,6 +88,25 @@ constexpr TextField memory() {
           "a size such as 512M or 1.5G; 0: no limit"};
 }
 
+constexpr TextField init_from() {
+  return {[](const RunConfig& config) { return config.init.from; },
+          [](RunConfig& config, std::string_view text) {
+            config.init.from = text;
+            return text.find('\0') == std::string_view::npos;
+          },
+          "RUN, RUN@best, RUN@STEP or a checkpoint; empty: none"};
+}
+
+constexpr TextField weights_hash() {
+  return {[](const RunConfig& config) { return config.init.weights_hash; },
+          [](RunConfig& config, std::string_view text) {
+            config.init.weights_hash = text;
+            return text.empty() ||
+                   (text.size() == 64 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos);
+          },
+          "64 hexadecimal digits; empty: any"};
+}
+
 using C = RunConfig;
 constexpr auto kModel = &C::model;
 constexpr auto kTrain = &C::train;
@@ -131,7 +150,9 @@ constexpr Field kFields[] = {
      whole<kTrain, &C::Train::validation_batches>(0, kMany)},
 
     {"optimizer", "rate", "Learning rate after warm-up.", real<kOptimizer, &C::Optimizer::rate>(0.0, 10.0)},
-    {"optimizer", "min_rate", "Learning rate at the last step; not used by the constant schedule.",
+    {"optimizer", "min_rate",
+     "Learning rate at the last step; not used by the constant schedule. If not given, a lower rate makes it rate / "
+     "10.",
      real<kOptimizer, &C::Optimizer::min_rate>(0.0, 10.0)},
     {"optimizer", "warmup", "Steps over which the learning rate rises from 0.",
      whole<kOptimizer, &C::Optimizer::warmup>(0, kMany)},
@@ -186,6 +207,9 @@ constexpr Field kFields[] = {
      choice<kDiagnostics, &C::Diagnostics::policy>(kPolicies)},
     {"diagnostics", "incident_limit", "Maximum number of incidents to skip or roll back; one more stops the run.",
      whole<kDiagnostics, &C::Diagnostics::incident_limit>(0, kMany)},
+
+    {"init", "from", "The trained model that a new run starts from, as --from sets it.", init_from()},
+    {"init", "weights_hash", "The weights hash of that model, recorded when the run starts.", weights_hash()},
 };
 
 std::string join_choices(std::span<const std::string_view> names) {

@@ -8,6 +8,7 @@
 
 #include "config/checked_toml.h"
 #include "config/config_fields.h"
+#include "config/history.h"
 #include "config/synonyms.h"
 #include "core/error.h"
 #include "core/files.h"
@@ -16,8 +17,6 @@
 
 namespace quern::train {
 namespace {
-
-constexpr size_t kMaxBytes = 1 << 20;
 
 // A key a.b.c creates three nested tables, which are destroyed recursively.
 constexpr ptrdiff_t kMaxDotsInLine = 1000;
@@ -151,7 +150,10 @@ std::string advice_for(const Field& field, const toml::node& node) {
 
 void set_field(RunConfig& config, const Field& field, const toml::node& node, const Source& source,
                WholeFloats floats = WholeFloats::kAccepted) {
-  if (std::visit(Setter(config, node, floats), field.kind)) return;
+  if (std::visit(Setter(config, node, floats), field.kind)) {
+    config.given.min_rate |= field.table == "optimizer" && field.name == "min_rate";
+    return;
+  }
   throw Error("[config] {}: {}: expected {}, found {}{}", source.at(node.source().begin), field.path(),
               expected_text(field), found_text(node), advice_for(field, node));
 }
@@ -195,6 +197,49 @@ void apply_table(RunConfig& config, std::string_view name, const toml::table& ta
     if (field == nullptr) unknown_name(name, key.str(), source.at(key.source().begin));
     set_field(config, *field, node, source);
   }
+}
+
+constexpr std::string_view kHistory = "history", kFromStep = "from_step";
+
+// The settings of a table of an entry, as value_text() prints them.
+void read_settings(RunConfig::Change& change, std::string_view name, const toml::table& table, const Source& source) {
+  for (const auto& [key, node] : table) {
+    const Field* field = find_field(name, key.str());
+    if (field == nullptr) unknown_name(name, key.str(), source.at(key.source().begin));
+    RunConfig scratch;
+    set_field(scratch, *field, node, source);
+    change.settings.push_back({field->path(), value_text(*field, scratch)});
+  }
+}
+
+// An entry of the history: from_step, and settings as dotted names.
+RunConfig::Change read_change(const toml::table& entry, const Source& source) {
+  constexpr uint64_t kMaxStep = UINT32_MAX;
+  const toml::node* from = entry.get(kFromStep);
+  const std::optional<uint64_t> step = from != nullptr ? whole_value(*from, WholeFloats::kAccepted) : std::nullopt;
+  if (!step || *step < 1 || *step > kMaxStep) {
+    throw Error("[config] {}: expected {} with a whole number from 1 to {}, found {}", source.at(entry.source().begin),
+                kFromStep, kMaxStep, from != nullptr ? found_text(*from) : "none");
+  }
+  RunConfig::Change change{.from_step = *step, .settings = {}};
+  for (const auto& [key, node] : entry) {
+    if (key.str() == kFromStep) continue;
+    if (!node.is_table()) unknown_name("", key.str(), source.at(key.source().begin));
+    read_settings(change, key.str(), *node.as_table(), source);
+  }
+  sort_as_printed(change.settings);
+  return change;
+}
+
+std::vector<RunConfig::Change> read_history(const toml::node& node, const Source& source) {
+  const toml::array* entries = node.as_array();
+  if (entries == nullptr || !entries->is_homogeneous(toml::node_type::table)) {
+    throw Error("[config] {}: {}: expected tables [[{}]], found {}", source.at(node.source().begin), kHistory, kHistory,
+                found_text(node));
+  }
+  std::vector<RunConfig::Change> history;
+  for (const toml::node& entry : *entries) history.push_back(read_change(*entry.as_table(), source));
+  return history;
 }
 
 void check_lines(std::string_view text, const Source& source) {
@@ -316,6 +361,10 @@ void apply_toml(RunConfig& config, std::string_view text, std::string_view file)
   const toml::table root = parse_toml(text, source);
   RunConfig changed = config;
   for (const auto& [key, node] : root) {
+    if (key.str() == kHistory) {
+      changed.history = read_history(node, source);
+      continue;
+    }
     const std::vector<std::string_view> names = table_names();
     const bool known = std::find(names.begin(), names.end(), key.str()) != names.end();
     const std::string where = source.at(key.source().begin);
@@ -331,11 +380,11 @@ void apply_toml(RunConfig& config, std::string_view text, std::string_view file)
 }
 
 void apply_toml_file(RunConfig& config, const std::filesystem::path& path) {
-  apply_toml(config, read_file(path, kMaxBytes), path.native());
+  apply_toml(config, read_file(path, kMaxConfigBytes), path.native());
 }
 
 bool sets_field(const std::filesystem::path& path, std::string_view field) {
-  const std::string text = read_file(path, kMaxBytes);
+  const std::string text = read_file(path, kMaxConfigBytes);
   return static_cast<bool>(parse_toml(text, {path.native(), true}).at_path(field));
 }
 
@@ -374,6 +423,13 @@ std::string to_toml(const RunConfig& config) {
     const std::string allowed = allowed_values(field);
     text += fmt::format("# {}{}\n", field.doc, allowed.empty() ? "" : " (" + allowed + ")");
     text += fmt::format("{} = {}\n", field.name, value_text(field, config));
+  }
+  if (config.history.empty()) return text;
+  text +=
+      "\n# What was in force from which step, for settings that changed. The tables above have the newest values.\n";
+  for (const RunConfig::Change& change : config.history) {
+    text += fmt::format("\n[[{}]]\n{} = {}\n", kHistory, kFromStep, change.from_step);
+    for (const auto& [path, value] : change.settings) text += fmt::format("{} = {}\n", path, value);
   }
   return text;
 }

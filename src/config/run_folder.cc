@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace quern::train {
 
@@ -23,6 +24,15 @@ RunConfig read_config(const fs::path& folder) {
   RunConfig config;
   apply_toml_file(config, folder / kConfigFile);
   return config;
+}
+
+void write_config(const RunConfig& config, const fs::path& folder) {
+  const std::string text = to_toml(config);
+  if (text.size() > kMaxConfigBytes) {
+    throw Error("[run] {}: expected a {} of at most {} bytes, found {}; shorten its [[history]] by starting a new run",
+                folder.string(), kConfigFile, kMaxConfigBytes, text.size());
+  }
+  write_file(folder / kConfigFile, text);
 }
 
 }  // namespace quern::train

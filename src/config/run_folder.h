@@ -18,4 +18,7 @@ void expect_folder(const std::filesystem::path& path);
 // The config of the run in `folder`; Error if there is none.
 RunConfig read_config(const std::filesystem::path& folder);
 
+// Replaces the config of the run in `folder` atomically. Error if it is too large to be read again.
+void write_config(const RunConfig& config, const std::filesystem::path& folder);
+
 }  // namespace quern::train

@@ -96,7 +96,9 @@ uint64_t TrainingBatches::random_position(uint32_t step, uint32_t sequence) cons
 }
 
 uint64_t TrainingBatches::epoch_position(uint32_t step, uint32_t sequence) const {
-  const uint64_t index = static_cast<uint64_t>(step) * options_.sequences_per_step + sequence;
+  assert(step >= options_.first_step);
+  const uint64_t steps = step - options_.first_step;
+  const uint64_t index = options_.first_sequence + steps * options_.sequences_per_step + sequence;
   const auto epoch = static_cast<uint32_t>(index / blocks_);
   const Permutation order(blocks_,
                           {.seed = options_.seed, .purpose = Purpose::kShuffle, .layer = kOrderLayer, .step = epoch});

@@ -32,6 +32,10 @@ struct BatchOptions {
   uint32_t context = 0;             // tokens in a sequence
   uint32_t sequences_per_step = 0;  // of an optimizer step: all accumulation rounds and ranks together
   Order order = Order::kRandom;
+  // kEpoch: the first step and the number of sequences drawn before it, from which the number of sequences before any
+  // later step follows.
+  uint32_t first_step = 0;
+  uint64_t first_sequence = 0;
 };
 
 // Sequence i of step s is a pure function of (seed, s, i). So any worker can fetch any sequence in any order, a resumed

@@ -219,7 +219,8 @@ Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file, co
   return dataset;
 }
 
-std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset) {
+std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset,
+                                                    const DataStart& start) {
   const auto context = static_cast<uint32_t>(config.model.context);
   if (dataset.text) {
     return std::make_unique<data::StreamBatches>(*dataset.text, *dataset.tokenizer,
@@ -229,7 +230,9 @@ std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, con
       .seed = config.train.seed,
       .context = context,
       .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation),
-      .order = config.data.sampling == Sampling::kEpoch ? data::Order::kEpoch : data::Order::kRandom};
+      .order = config.data.sampling == Sampling::kEpoch ? data::Order::kEpoch : data::Order::kRandom,
+      .first_step = start.step,
+      .first_sequence = start.sequence};
   return std::make_unique<data::TrainingBatches>(dataset.split.train, options);
 }
 

@@ -25,6 +25,9 @@ using Progress = std::function<void(std::string_view what, uint64_t done, uint64
 struct OpenOptions {
   Progress progress = {};
   uint64_t validation_tokens = UINT64_MAX;  // maximum for data.sampling = stream
+  // data.sampling = stream: encode all of the text once, so that an Error about text that a tokenizer learned from other
+  // text cannot encode comes before the first step. For other sampling this is always so.
+  bool check_text = false;
   // Called for problems that the user may want to fix before the run starts.
   std::function<void(const std::string& text)> warn = {};
 };
@@ -54,8 +57,15 @@ Dataset open_dataset(const RunConfig& config, const std::filesystem::path& token
 // directory stands for its tokenizer.json. Error if there is none.
 std::filesystem::path given_tokenizer(const RunConfig& config);
 
-// The training sequences of every step; `dataset` must outlive them.
-std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset);
+// Where the sequences of a run continue: the step that draws them, and how many were drawn before it.
+struct DataStart {
+  uint32_t step = 0;
+  uint64_t sequence = 0;
+};
+
+// The training sequences of every step from `start` on; `dataset` must outlive them.
+std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset,
+                                                    const DataStart& start = {});
 
 // Error if `dataset`, opened from `config`, differs from the data the run had when it was started.
 void check_same_data(const RunConfig& config, const Dataset& dataset, const data::Fingerprint& started);

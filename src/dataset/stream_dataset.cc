@@ -106,6 +106,17 @@ void take_tokens(const data::TextPieces& text, const data::Tokenizer& tokenizer,
   sample.in_files += std::min(text.bytes(), i * data::TextPieces::kPieceBytes);
 }
 
+// Error unless the tokenizer can encode all of the text. Only a char tokenizer may not.
+void check_encodable(const data::TextPieces& text, const data::Tokenizer& tokenizer, const Progress& progress) {
+  if (tokenizer.name() != "char") return;
+  std::string scratch;
+  std::vector<int32_t> tokens;
+  for (uint64_t i = 0; i < text.count(); ++i) {
+    tokens_of_piece(text, tokenizer, i, scratch, tokens);
+    if (progress) progress("reading the text", i + 1, text.count());
+  }
+}
+
 }  // namespace
 
 Dataset open_stream(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
@@ -117,6 +128,7 @@ Dataset open_stream(const RunConfig& config, const fs::path& tokenizer_file, con
   if (!known && may_have_documents(sources) && !dataset.tokenizer->end_of_text() && options.warn) {
     options.warn(no_end_of_text(data_name(config), *dataset.tokenizer));
   }
+  if (options.check_text) check_encodable(whole, *dataset.tokenizer, options.progress);
   dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
   dataset.fingerprint = data::fingerprint(sources, dataset.tokenizer->to_json());
 

@@ -49,6 +49,14 @@ void Console::on_start(const train::RunStart& start) {
   out_.flush();
 }
 
+void Console::on_settings(const train::SettingsReport& settings) {
+  options_.interval = settings.config.log.interval;
+  if (settings.change.empty()) return;
+  finish();
+  out_.print("{}\n", printable(settings.change));
+  out_.flush();
+}
+
 // Empty without a peak. An impossible share is not shown: the peak is then unknown.
 std::string Console::mfu_text(double tokens_per_s) {
   utilisation_.look_after(elapsed_);

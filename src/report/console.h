@@ -33,6 +33,7 @@ class Console : public train::Observer {
 
   void on_preparing(std::string_view what, uint64_t done, uint64_t total) override;
   void on_start(const train::RunStart& start) override;
+  void on_settings(const train::SettingsReport& settings) override;
   void on_step(const train::StepReport& report) override;
   void on_incident(const train::IncidentReport& report) override;
   void on_validation(uint64_t step, double loss) override;

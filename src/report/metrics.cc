@@ -92,6 +92,12 @@ void Metrics::on_start(const train::RunStart& start) {
   for (const std::string& text : std::exchange(early_, {})) write_warning(text);
 }
 
+void Metrics::on_settings(const train::SettingsReport& settings) {
+  if (unlogged_) write_step(*unlogged_);
+  interval_ = settings.config.log.interval;
+  last_step_ = settings.config.train.steps;
+}
+
 double Metrics::open_before(uint64_t first, uint64_t incidents) {
   file_.close();
   const SavedLines saved = lines_before(path_, first, incidents);

@@ -23,6 +23,8 @@ class Metrics : public train::Observer {
   Metrics(std::filesystem::path file, uint64_t interval);
 
   void on_start(const train::RunStart& start) override;
+  // Changes the interval. Writes the last step with the previous settings, as a process that ends does.
+  void on_settings(const train::SettingsReport& settings) override;
   void on_step(const train::StepReport& report) override;
   void on_health(const train::HealthReport& report) override;
   void on_incident(const train::IncidentReport& report) override;

@@ -9,14 +9,14 @@
 
 namespace quern::report {
 
-// Writes metrics.jsonl, and TensorBoard files if the config enables them.
+// Writes metrics.jsonl, and TensorBoard files while the settings in force enable them.
 class RunFiles : public train::Observers {
  public:
   RunFiles(const std::filesystem::path& folder, const train::RunConfig& config)
       : metrics_(folder / "metrics.jsonl", config.log.interval),
-        tensorboard_(folder / "tensorboard", config.log.interval) {
+        tensorboard_(folder / "tensorboard", config.log.interval, config.log.tensorboard) {
     add(metrics_);
-    if (config.log.tensorboard) add(tensorboard_);
+    add(tensorboard_);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/history.h"
 #include "core/byte_size.h"
 #include "report/duration.h"
 #include "report/numbers.h"
@@ -108,6 +109,14 @@ std::string incidents_text(const RunSummary& summary) {
   return rows("incidents", lines);
 }
 
+// The source of the weights and the changes of settings; nothing if there are none.
+std::string changes_text(const train::RunConfig& config) {
+  std::vector<std::string> lines;
+  for (const train::RecordedChange& change : train::recorded_changes(config)) lines.push_back(train::to_text(change));
+  const std::string source = config.init.from.empty() ? "" : row("started from", config.init.from);
+  return source + (lines.empty() ? "" : rows("changes", lines));
+}
+
 std::string warnings_text(const RunSummary& summary) {
   std::vector<std::string> lines = summary.warnings;
   const auto incidents = static_cast<uint64_t>(std::count_if(summary.incidents.begin(), summary.incidents.end(),
@@ -127,7 +136,7 @@ RunSummary summarise(const train::RunConfig& config, const RunLog& log) {
   RunSummary summary;
   summary.steps = config.train.steps;
   for (const LoggedStep& step : log.steps) add_step(summary, step);
-  summary.tokens = summary.step * config.train.batch * config.train.accumulation * config.model.context;
+  summary.tokens = train::sequences_until(config, summary.step) * config.model.context;
   summary.speed = speed_of(log);
   summary.incidents = log.incidents;
   for (const LoggedWarning& warning : log.warnings) {
@@ -140,6 +149,7 @@ RunSummary summarise(const train::RunConfig& config, const RunLog& log) {
 std::string to_text(const RunSummary& summary, const train::RunConfig& config, std::optional<uint64_t> parameters) {
   std::string text = row("model", model_text(config, parameters));
   text += row("steps", fmt::format("{} of {}, {} tokens", summary.step, summary.steps, summary.tokens));
+  text += changes_text(config);
   text += row("time", time_text(summary));
   text += row("loss", summary.loss ? fmt::format("{} at step {}", loss_text(summary.loss->loss), summary.loss->step)
                                    : "nothing logged yet");

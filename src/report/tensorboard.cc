@@ -91,14 +91,24 @@ std::string host_name() {
 
 }  // namespace
 
-TensorBoard::TensorBoard(fs::path folder, uint64_t interval) : folder_(std::move(folder)), interval_(interval) {}
+TensorBoard::TensorBoard(fs::path folder, uint64_t interval, bool enabled)
+    : folder_(std::move(folder)), interval_(interval), enabled_(enabled) {}
 
 void TensorBoard::on_start(const train::RunStart& start) {
   first_step_ = start.first_step;
   last_step_ = start.steps;
 }
 
+void TensorBoard::on_settings(const train::SettingsReport& settings) {
+  if (unlogged_) write_step(*unlogged_);
+  enabled_ = settings.config.log.tensorboard;
+  interval_ = settings.config.log.interval;
+  last_step_ = settings.config.train.steps;
+  if (!file_.is_open()) first_step_ = settings.first_step;
+}
+
 void TensorBoard::on_step(const train::StepReport& report) {
+  if (!enabled_) return;
   unlogged_ = report;
   const bool due = report.step == last_step_ || (interval_ > 0 && report.step % interval_ == 0);
   if (due || report.skipped()) write_step(report);
@@ -173,6 +183,7 @@ void TensorBoard::write_start(uint64_t first_step) {
 }
 
 void TensorBoard::write_summary(uint64_t step, const ProtoMessage& summary) {
+  if (!enabled_) return;
   if (!file_.is_open()) open();
   ProtoMessage message = event();
   write_record(message.integer(kStep, step).message(kSummary, summary));

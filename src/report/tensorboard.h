@@ -21,9 +21,12 @@ namespace quern::report {
 // one truncated record at the end, which TensorBoard ignores. Error if a file cannot be written.
 class TensorBoard : public train::Observer {
  public:
-  TensorBoard(std::filesystem::path folder, uint64_t interval);
+  // Writes nothing while not enabled.
+  TensorBoard(std::filesystem::path folder, uint64_t interval, bool enabled = true);
 
   void on_start(const train::RunStart& start) override;
+  // Changes the interval, and whether anything is written at all. Writes the last step with the previous settings.
+  void on_settings(const train::SettingsReport& settings) override;
   void on_step(const train::StepReport& report) override;
   void on_health(const train::HealthReport& report) override;
   void on_incident(const train::IncidentReport& report) override;
@@ -40,6 +43,7 @@ class TensorBoard : public train::Observer {
 
   std::filesystem::path folder_, path_;
   uint64_t interval_;
+  bool enabled_;
   uint64_t first_step_ = 1, last_step_ = 0;
   std::ofstream file_;
   std::optional<train::StepReport> unlogged_;  // the last step, if it has no record

@@ -33,8 +33,8 @@ struct IncidentReport {
 
 // Reported before the first step.
 struct RunStart {
-  uint64_t first_step = 1, steps = 0;
-  uint64_t incidents = 0;  // skipped or rolled back before the first step
+  uint64_t first_step = 1, steps = 0;  // the last step with the newest settings
+  uint64_t incidents = 0;              // skipped or rolled back before the first step
   uint64_t parameters = 0;
   uint64_t train_tokens = 0, validation_tokens = 0;
   bool estimated = false;  // train_tokens is an estimate: the text is tokenised during training
@@ -45,6 +45,13 @@ struct RunStart {
   // Profiles the workers as threads 0 ... plan->threads - 1 of the profile, which must outlive the run. Null if there
   // are no workers.
   std::function<void(Profile*)> set_profile = {};
+};
+
+// Reported before the first step, and before a later one from which other settings are in force.
+struct SettingsReport {
+  uint64_t first_step = 1;
+  const RunConfig& config;  // in force from this step on
+  std::string change = {};  // "from step 501: train.steps 500 -> 1000"; empty if they are the same as before
 };
 
 // Reported after the last step.
@@ -69,6 +76,7 @@ class Observer {
   // Before on_start(), many times a second: the current activity and its progress.
   virtual void on_preparing(std::string_view /*what*/, uint64_t /*done*/, uint64_t /*total*/) {}
   virtual void on_start(const RunStart&) {}
+  virtual void on_settings(const SettingsReport&) {}
   virtual void on_step(const StepReport&) {}
   // Every diagnostics.health_interval steps, before on_step().
   virtual void on_health(const HealthReport&) {}

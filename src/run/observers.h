@@ -19,6 +19,7 @@ class Observers : public Observer {
     call(&Observer::on_preparing, what, done, total);
   }
   void on_start(const RunStart& start) override { call(&Observer::on_start, start); }
+  void on_settings(const SettingsReport& settings) override { call(&Observer::on_settings, settings); }
   void on_step(const StepReport& report) override { call(&Observer::on_step, report); }
   void on_health(const HealthReport& report) override { call(&Observer::on_health, report); }
   void on_incident(const IncidentReport& report) override { call(&Observer::on_incident, report); }

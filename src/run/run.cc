@@ -1,11 +1,16 @@
 #include "run/run.h"
 
+#include <algorithm>
+#include <ranges>
+
 #include "checkpoint/folder.h"
+#include "config/history.h"
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "run/run_lock.h"
+#include "run/source_run.h"
 #include "run/training_run.h"
 
 namespace quern::train {
@@ -13,8 +18,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whether this directory contains only a checkpoint of step 0, complete or not, which a run that starts from another
+// one saves before its config.
+bool is_initial(const fs::path& checkpoints) {
+  return std::ranges::all_of(fs::directory_iterator(checkpoints), [](const fs::directory_entry& entry) {
+    return is_temporary_name(entry.path().filename().string()) ||
+           (checkpoint::step_of(entry.path()) == 0u && !checkpoint::has_foreign_files(entry.path()));
+  });
+}
+
 // Whether a start killed before it wrote the config can leave this file, apart from the lock.
-bool is_left_by_start(const std::string& name) { return name == kTokenizerFile || is_temporary_name(name); }
+bool is_left_by_start(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name == kTokenizerFile || is_temporary_name(name) || (name == kCheckpointFolder && is_initial(path));
+}
 
 // Error unless a run can be started in `folder` without touching unrelated files.
 void check_free(const fs::path& folder) {
@@ -22,16 +39,17 @@ void check_free(const fs::path& folder) {
   if (fs::exists(folder / kConfigFile)) {
     throw Error("[run] {}: holds a run already; resume it (--resume) or choose another folder", folder.string());
   }
-  if (!checkpoint::list_steps(folder / kCheckpointFolder).empty()) {
+  const fs::path lock = folder / kLockFile;
+  const bool locked = is_run_lock(lock), started = locked && fs::file_size(lock) > 0;  // an empty one proves nothing
+  const fs::path checkpoints = folder / kCheckpointFolder;
+  if (!checkpoint::list_steps(checkpoints).empty() && !(started && is_initial(checkpoints))) {
     throw Error("[run] {}: expected an empty folder, found checkpoints without a {}; choose another folder",
                 folder.string(), kConfigFile);
   }
   if (!fs::is_directory(folder)) return;
-  const fs::path lock = folder / kLockFile;
-  const bool locked = is_run_lock(lock), started = locked && fs::file_size(lock) > 0;  // an empty one proves nothing
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if ((locked && name == kLockFile) || (started && is_left_by_start(name))) continue;
+    if ((locked && name == kLockFile) || (started && is_left_by_start(entry.path()))) continue;
     throw Error("[run] {}: expected a new or empty folder, found {} in it; choose another folder", folder.string(),
                 in_quotes(name));
   }
@@ -49,14 +67,40 @@ void check_started(const fs::path& folder) {
       folder.string(), kConfigFile);
 }
 
+// The state of a run that has finished; nullopt for any other. Reads no tensors unless a checkpoint is of the last
+// step.
+std::optional<RunState> final_state(const RunConfig& config, const fs::path& folder) {
+  const fs::path checkpoints = folder / kCheckpointFolder;
+  const std::vector<uint64_t> steps = checkpoint::list_steps(checkpoints);
+  if (steps.empty() || steps.back() < config.train.steps) return std::nullopt;
+  const auto newest = checkpoint::find_newest_valid(checkpoints, {});
+  return newest && newest->state().step >= config.train.steps ? std::optional(newest->state()) : std::nullopt;
+}
+
+RunResult finished_before(const RunState& state) {
+  return {.step = state.step,
+          .finished = true,
+          .loss = state.loss,
+          .validation_loss = state.validation_loss,
+          .resumed = false};
+}
+
+Warn warn_of(Observer& observer) {
+  return [&observer](const std::string& text) { observer.on_warning(text); };
+}
+
 }  // namespace
 
 RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& observer,
                     const std::atomic<bool>& stop) try {
   check_free(folder);
   validate(config);
-  Run run(config, folder, given_tokenizer(config), observer, stop);
-  run.initialise();
+  check_newest(config);
+  RunConfig started = config;
+  const bool from_other = !started.init.from.empty();
+  const fs::path tokenizer = from_other ? resolve_source(started, warn_of(observer)) : given_tokenizer(started);
+  Run run(started, folder, tokenizer, observer, stop);
+  run.begin();
   create_folders(folder);
   const RunLock lock(folder, observer);
   check_free(folder);  // another process may have started a run during data preparation
@@ -71,8 +115,15 @@ RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& 
   validate(config);
   check_started(folder);
   const RunLock lock(folder, observer);
+  const RunConfig own = read_config(folder);
+  validate(own);
+  check_newest(own);
+  check_resumable(own, config, folder.string());
+  if (!has_changes(own, config)) {
+    if (const std::optional<RunState> end = final_state(own, folder)) return finished_before(*end);
+  }
   Run run(config, folder, folder / kTokenizerFile, observer, stop);
-  if (!run.load()) run.initialise();
+  run.resume(own);
   return run.train();
 } catch (const StoppedEarly&) {
   return {.prepared = false};

@@ -5,6 +5,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/hf_tokenizer.h"
 #include "checkpoint/tensor_refs.h"
+#include "config/history.h"
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "quern/profile.h"
@@ -32,48 +33,43 @@ RunCheckpoints::RunCheckpoints(const RunConfig& config, const fs::path& folder, 
 fs::path RunCheckpoints::save(const RunState& state) {
   const Timed timed(kCheckpoint);
   const fs::path folder = run_ / kCheckpointFolder;
-  checkpoint::HfConfig config = checkpoint::hf_config(model_, config_.model.dropout);
+  const RunConfig now = config_at(config_, state.step);
+  checkpoint::HfConfig config = checkpoint::hf_config(model_, now.model.dropout);
   config.end_of_text = end_of_text_;
   fs::path path = checkpoint::save(folder, tensors(), state, config, tokenizer_);
   // A checkpoint from an interruption must not displace the target of a rollback.
-  if (config_.diagnostics.policy != Policy::kRollback || is_regular(state.step)) {
-    checkpoint::remove_old(folder, state.step,
-                           {.keep = config_.checkpoint.keep, .keep_best = config_.checkpoint.keep_best});
+  if (now.diagnostics.policy != Policy::kRollback || is_regular(state.step)) {
+    checkpoint::remove_old(folder, state.step, {.keep = now.checkpoint.keep, .keep_best = now.checkpoint.keep_best});
   }
   saved_step_ = state.step;
   return path;
 }
 
-std::optional<RunState> RunCheckpoints::load_newest(const Warn& warn) {
-  const auto found = newest_checkpoint(run_, warn, checkpoint::Parts::kAll);
-  return found ? std::optional(load(*found)) : std::nullopt;
+checkpoint::Checkpoint RunCheckpoints::open(uint64_t step) const {
+  return checkpoint::Checkpoint(run_ / kCheckpointFolder / checkpoint::directory_name(step));
 }
 
-std::optional<RunState> RunCheckpoints::load_newest_regular(const Warn& warn) {
-  const fs::path folder = run_ / kCheckpointFolder;
-  const std::vector<uint64_t> steps = checkpoint::list_steps(folder);
+std::optional<checkpoint::Checkpoint> RunCheckpoints::newest_regular(const Warn& warn) const {
+  const std::vector<uint64_t> steps = checkpoint::list_steps(run_ / kCheckpointFolder);
   for (const uint64_t step : std::views::reverse(steps)) {
     if (!is_regular(step)) continue;
-    std::optional<checkpoint::Checkpoint> found;
     try {
-      found.emplace(folder / checkpoint::directory_name(step));
+      return open(step);
     } catch (const Error& error) {
       warn(fmt::format("skipped {}", error.what()));
-      continue;
     }
-    return load(*found);
   }
   return std::nullopt;
 }
 
-RunState RunCheckpoints::load(const checkpoint::Checkpoint& found) {
+void RunCheckpoints::load(const checkpoint::Checkpoint& found) {
   found.load(tensors());
   saved_step_ = found.state().step;
-  return found.state();
 }
 
 bool RunCheckpoints::is_regular(uint64_t step) const {
-  return config_.checkpoint.interval > 0 && step % config_.checkpoint.interval == 0;
+  const uint64_t interval = config_at(config_, step).checkpoint.interval;
+  return step == 0 || (interval > 0 && step % interval == 0) || next_change(config_, step) == step + 1;
 }
 
 }  // namespace quern::train

@@ -17,18 +17,22 @@ namespace quern::train {
 
 class RunCheckpoints {
  public:
-  // `config`, `model` and `optimizer` must outlive this object. `folder` is that of the run. `tokenizer`, null if there
-  // is none, is saved with every checkpoint, so that Hugging Face tools can use its directory.
+  // `config`, that of the run with its history, `model` and `optimizer` must outlive this object. `folder` is that of
+  // the run. `tokenizer`, null if there is none, is saved with every checkpoint, so that Hugging Face tools can use its
+  // directory.
   RunCheckpoints(const RunConfig& config, const std::filesystem::path& folder, nn::LanguageModel& model,
                  Optimizer& optimizer, const data::Tokenizer* tokenizer);
 
   // Saves weights, moments and `state`, and removes old checkpoints. Returns the new one.
   std::filesystem::path save(const RunState& state);
 
-  // Load weights and moments and return the state; nullopt, without a change, if there is no such checkpoint.
-  std::optional<RunState> load_newest(const Warn& warn);
-  // The newest one at a regular interval, so that the target of a rollback does not depend on interruptions.
-  std::optional<RunState> load_newest_regular(const Warn& warn);
+  // The checkpoint of a step. Error if there is none.
+  checkpoint::Checkpoint open(uint64_t step) const;
+  // The newest one whose existence does not depend on interruptions, for a rollback: of a regular interval, from before
+  // a change of settings, or of the beginning. nullopt if there is none.
+  std::optional<checkpoint::Checkpoint> newest_regular(const Warn& warn) const;
+  // Loads weights and moments.
+  void load(const checkpoint::Checkpoint& found);
 
   // Whether the newest checkpoint, or the one that was loaded last, is of this step.
   bool is_saved(uint64_t step) const { return saved_step_ == step; }
@@ -38,7 +42,6 @@ class RunCheckpoints {
 
  private:
   bool is_regular(uint64_t step) const;
-  RunState load(const checkpoint::Checkpoint& found);
 
   const RunConfig& config_;
   std::filesystem::path run_;

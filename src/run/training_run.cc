@@ -4,25 +4,28 @@
 
 #include <algorithm>
 
-#include "config/model_settings.h"
+#include "config/history.h"
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/process_memory.h"
 #include "diagnose/incident.h"
+#include "run/source_run.h"
 
 namespace quern::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-OpenOptions open_options(const RunConfig& config, Observer& observer, const std::atomic<bool>& stop) {
+// The text of a resumed run is known to be the one that it was started with.
+OpenOptions open_options(const RunConfig& config, bool resumed, Observer& observer, const std::atomic<bool>& stop) {
   const auto progress = [&observer, &stop](std::string_view what, uint64_t done, uint64_t total) {
     observer.on_preparing(what, done, total);
     if (stop.load(std::memory_order_relaxed)) throw StoppedEarly{};
   };
   return {.progress = progress,
           .validation_tokens = validation_tokens(config),
+          .check_text = !resumed && !config.init.from.empty(),
           .warn = [&observer](const std::string& text) { observer.on_warning(text); }};
 }
 
@@ -46,83 +49,155 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
       observer_(observer),
       stop_(stop),
       warn_([&observer](const std::string& text) { observer.on_warning(text); }),
-      dataset_(open_dataset(config, tokenizer_file, open_options(config, observer, stop))),
-      plan_(make_plan(config, dataset_.vocabulary, resident_bytes())),
-      batches_(training_batches(config, dataset_)),
-      model_(nn::make_language_model(model_config(config, dataset_.vocabulary), plan_.packed)),
-      state_(initial_state()),
-      trainer_(config, plan_, *model_, *batches_, state_),
-      checkpoints_(config_, folder, *model_, trainer_.optimizer(), dataset_.tokenizer.get()),
-      validation_(config_, dataset_),
-      health_(model_->parameters()) {}
+      dataset_(open_dataset(config, tokenizer_file,
+                            open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop))),
+      program_bytes_(resident_bytes()),
+      state_(initial_state()) {}
 
-// Writes the config last: it makes the directory a run.
-void Run::write_files() const {
-  remove_leftovers(folder_);
-  if (dataset_.tokenizer != nullptr) write_file(folder_ / kTokenizerFile, dataset_.tokenizer->to_json());
-  write_file(folder_ / kConfigFile, to_toml(config_));
+void Run::begin() {
+  enter_stage();
+  initialise();
 }
 
-bool Run::load() {
+// Writes the config last: it makes the directory a run. Initial weights from elsewhere are saved before it, so that the
+// run does not need them again. An earlier start that was killed may have left such a checkpoint.
+void Run::write_files() {
   remove_leftovers(folder_);
-  const std::optional<RunState> found = checkpoints_.load_newest(warn_);
-  if (!found) return false;
-  check_same_run(*found);
-  restore(*found);
+  fs::remove_all(folder_ / kCheckpointFolder);
+  if (dataset_.tokenizer != nullptr) write_file(folder_ / kTokenizerFile, dataset_.tokenizer->to_json());
+  if (!config_.init.from.empty()) save();
+  write_config(config_, folder_);
+}
+
+void Run::resume(const RunConfig& own) {
+  remove_leftovers(folder_);
+  const std::optional<checkpoint::Checkpoint> found = newest_checkpoint(folder_, warn_, checkpoint::Parts::kAll);
+  const std::optional<RunState> saved = found ? std::optional(found->state()) : std::nullopt;
+  check_same_run(own, saved);
+  if (saved) state_ = *saved;
+  const bool changed = has_changes(own, config_);
+  if (changed) record_changes(own, state_.step);
+  enter_stage();
+  if (found) {
+    stage_->checkpoints.load(*found);
+    restore(*saved);
+  } else {
+    initialise();
+  }
+  if (changed) write_config(with_change(own, config_, state_.step + 1), folder_);
+}
+
+// Only in memory: what cannot be allocated must not be recorded.
+void Run::record_changes(const RunConfig& own, uint64_t step) {
+  if (config_.train.steps < step) {
+    throw Error("[config] train.steps: expected at least {}, the steps that the run has done, found {}", step,
+                config_.train.steps);
+  }
+  config_.history = with_change(own, config_, step + 1).history;
+  validate(config_);
+}
+
+void Run::initialise() {
+  if (config_.init.from.empty()) {
+    stage_->model->initialise(config_.train.seed);
+  } else {
+    load_source(config_.init, *stage_->model);
+  }
+  stage_->trainer.optimizer().reset();
+  stage_->trainer.resume();
+}
+
+// The previous stage is destroyed first, so that the memory of two is never needed.
+void Run::enter_stage() {
+  stage_.reset();
+  stage_ = std::make_unique<Stage>(
+      StageContext{.config = config_, .folder = folder_, .dataset = dataset_, .program_bytes = program_bytes_}, state_);
+  state_.precision = precision_name(stage_->config.train.precision);
+  if (profile_ != nullptr) stage_->trainer.set_profile(profile_);
+}
+
+// Changes to the settings of the next step as a run does that is stopped and resumed: through a checkpoint. False at
+// the end of the run. A stage is empty if a run that had finished was given other settings but no more steps.
+bool Run::next_stage() {
+  if (!next_change(config_, stage_->first_step)) return false;
+  if (!stage_->checkpoints.is_saved(state_.step)) save_and_report();
+  const checkpoint::Checkpoint saved = stage_->checkpoints.open(state_.step);
+  enter_stage();
+  stage_->checkpoints.load(saved);
+  restore(saved.state());
+  report_settings();
   return true;
 }
 
 RunResult Run::train() {
   observer_.on_start(start_report());
-  double loss = 0;
-  while (state_.step < config_.train.steps && !stop_.load(std::memory_order_relaxed)) {
-    StepReport report = trainer_.step();
-    loss = report.loss;
-    if (config_.is_due(config_.log.interval, state_.step)) report.memory = trainer_.memory();
-    const std::exception_ptr failure = failure_of([&] { report_health(); });
-    if (report.trouble != Trouble::kNone) {
-      if (failure) std::rethrow_exception(failure);  // not saved: the policy may undo this step
-      if (!handle_incident(report)) continue;
-    }
-    finish_step(report, failure);
+  report_settings();
+  const bool was_finished = state_.step > 0 && state_.step >= config_.train.steps;
+  while (!stop_.load(std::memory_order_relaxed)) {
+    if (state_.step >= stage_->last_step && !next_stage()) break;
+    if (state_.step < stage_->last_step) train_step();
   }
   end();
   return {.step = state_.step,
           .finished = state_.step >= config_.train.steps,
-          .loss = loss,
-          .validation_loss = state_.validation_loss};
+          .loss = state_.loss,
+          .validation_loss = state_.validation_loss,
+          .resumed = !was_finished};
+}
+
+void Run::train_step() {
+  StepReport report = stage_->trainer.step();
+  if (stage_->config.is_due(stage_->config.log.interval, state_.step)) report.memory = stage_->trainer.memory();
+  const std::exception_ptr failure = failure_of([&] { report_health(); });
+  if (report.trouble != Trouble::kNone) {
+    if (failure) std::rethrow_exception(failure);  // not saved: the policy may undo this step
+    if (!handle_incident(report)) return;
+  }
+  finish_step(report, failure);
 }
 
 RunStart Run::start_report() {
   return {.first_step = state_.step + 1,
           .steps = config_.train.steps,
           .incidents = state_.incidents,
-          .parameters = model_->parameters().count(),
+          .parameters = stage_->model->parameters().count(),
           .train_tokens = dataset_.train_tokens,
           .validation_tokens = dataset_.split.validation.size(),
           .estimated = dataset_.text.has_value(),
           .vocabulary = dataset_.vocabulary,
-          .flops_per_token = model_->activations().training_flops(config_.model.context),
+          .flops_per_token = stage_->model->activations().training_flops(config_.model.context),
           .floor = dataset_.floor,
-          .plan = &plan_,
-          .set_profile = [this](Profile* profile) { trainer_.set_profile(profile); }};
+          .plan = &stage_->plan,
+          .set_profile = [this](Profile* profile) {
+            profile_ = profile;
+            stage_->trainer.set_profile(profile);
+          }};
+}
+
+void Run::report_settings() {
+  std::string change;
+  for (const RecordedChange& recorded : recorded_changes(config_)) {
+    if (recorded.from_step == state_.step + 1) change = to_text(recorded);
+  }
+  observer_.on_settings({.first_step = state_.step + 1, .config = stage_->config, .change = change});
 }
 
 // If an observer fails, for example because metrics.jsonl cannot be written, the run is saved before it ends. If
 // validation fails, for example on damaged data, it is not saved: every checkpoint contains its validation loss.
 void Run::finish_step(const StepReport& report, std::exception_ptr failure) {
-  const auto is_due = [&](uint64_t interval) { return config_.is_due(interval, state_.step); };
+  const RunConfig& config = stage_->config;
+  const auto is_due = [&](uint64_t interval) { return config.is_due(interval, state_.step); };
   if (!failure) {
     failure = failure_of([&] {
       observer_.on_step(report);
-      if (config_.log.histogram_interval > 0 && is_due(config_.log.histogram_interval)) show_weights();
+      if (config.log.histogram_interval > 0 && is_due(config.log.histogram_interval)) show_weights();
     });
   }
-  validation_.measure(trainer_, state_);
+  stage_->validation.measure(stage_->trainer, state_);
   if (!failure) {
     failure = failure_of([&] {
       if (state_.validation_loss) observer_.on_validation(state_.step, *state_.validation_loss);
-      if (is_due(config_.checkpoint.interval)) save_and_report();
+      if (is_due(config.checkpoint.interval)) save_and_report();
       observer_.on_step_end(state_.step);
     });
   }
@@ -131,19 +206,19 @@ void Run::finish_step(const StepReport& report, std::exception_ptr failure) {
 
 // Saving may fail as well, for example on a full disk; the first failure is the one to report.
 void Run::end_after(const std::exception_ptr& failure) {
-  if (!checkpoints_.is_saved(state_.step)) static_cast<void>(failure_of([&] { save(); }));
+  if (!stage_->checkpoints.is_saved(state_.step)) static_cast<void>(failure_of([&] { save(); }));
   std::rethrow_exception(failure);
 }
 
 void Run::end() {
-  if (!checkpoints_.is_saved(state_.step)) save_and_report();
-  observer_.on_end({.planned_bytes = plan_.memory.total(), .peak_bytes = peak_resident_bytes()});
+  if (!stage_->checkpoints.is_saved(state_.step)) save_and_report();
+  observer_.on_end({.planned_bytes = stage_->plan.memory.total(), .peak_bytes = peak_resident_bytes()});
 }
 
-fs::path Run::save() { return checkpoints_.save(state_); }
+fs::path Run::save() { return stage_->checkpoints.save(state_); }
 
 void Run::report_health() {
-  const HealthReport* report = health_.report(trainer_.context());
+  const HealthReport* report = stage_->health.report(stage_->trainer.context());
   if (report == nullptr) return;
   observer_.on_health(*report);
   for (const std::string& warning : health_warnings_.of(*report)) observer_.on_warning(warning);
@@ -151,7 +226,7 @@ void Run::report_health() {
 
 void Run::show_weights() const {
   std::vector<NamedValues> tensors;
-  for (const checkpoint::TensorRef& tensor : checkpoints_.tensors().weights) {
+  for (const checkpoint::TensorRef& tensor : stage_->checkpoints.tensors().weights) {
     tensors.push_back({tensor.name, tensor.values});
   }
   observer_.on_weights(state_.step, tensors);
@@ -167,29 +242,50 @@ RunState Run::initial_state() const {
 void Run::restore(const RunState& saved) {
   state_ = saved;
   state_.loss_scale = 1;  // older versions scaled fp16 gradients
-  trainer_.resume();
+  state_.precision = precision_name(stage_->config.train.precision);
+  stage_->trainer.resume();
 }
 
-void Run::check_same_run(const RunState& state) const {
+void Run::check_same_run(const RunConfig& own, const std::optional<RunState>& state) const {
+  check_same_text(own, state);
+  if (!state) return;
   const auto check = [&](std::string_view setting, const auto& expected, const auto& found) {
     if (expected == found) return;
     throw Error("[run] {}: {}: expected {}, as in its checkpoint, found {}", (folder_ / kConfigFile).string(), setting,
                 expected, found);
   };
-  check("train.seed", state.seed, config_.train.seed);
-  check("train.precision", state.precision, precision_name(config_.train.precision));
+  check("train.seed", state->seed, own.train.seed);
+  if (state->step > 0) {
+    check("train.precision", state->precision, precision_name(config_at(own, state->step).train.precision));
+  }
   const auto name = [](bool stream) -> std::string_view { return stream ? "a stream" : "no stream"; };
-  check("data.sampling", name(state.stream.has_value()), name(dataset_.text.has_value()));
-  check_same_data(config_, dataset_, state.data);
+  check("data.sampling", name(state->stream.has_value()), name(dataset_.text.has_value()));
+  check_same_data(config_, dataset_, state->data);
+}
+
+// Text that moved has the same tokens as before.
+void Run::check_same_text(const RunConfig& own, const std::optional<RunState>& state) const {
+  if (own.data.paths == config_.data.paths) return;
+  if (!state) {
+    throw Error("[run] {}: has no checkpoint yet, so it cannot be told whether {} is the same text; start a new run",
+                folder_.string(), data_name(config_));
+  }
+  if (dataset_.fingerprint == state->data) return;
+  throw Error(
+      "[data] {}: expected the text of the run, in another place, found other text; to train on it, start a new run: "
+      "quern train --from {} {} --run NEW",
+      data_name(config_), folder_.string(), data_name(config_));
 }
 
 // Saves the failed step and applies the policy. Returns whether the step counts; throws Error to end the run.
 bool Run::handle_incident(const StepReport& step) {
-  const RunState before = trainer_.context().before;
-  const bool too_many = state_.incidents >= config_.diagnostics.incident_limit;
-  const Policy action = too_many ? Policy::kStop : config_.diagnostics.policy;
+  const RunState before = stage_->trainer.context().before;
+  const RunConfig::Diagnostics& diagnostics = stage_->config.diagnostics;
+  const bool too_many = state_.incidents >= diagnostics.incident_limit;
+  const Policy action = too_many ? Policy::kStop : diagnostics.policy;
   IncidentReport report{.step = step.step, .number = before.incidents + 1, .trouble = step.trouble, .action = action};
   record_incident(step, report);
+  const uint64_t stage = stage_->first_step;
   if (action == Policy::kStop) {
     restore(before);
   } else {
@@ -198,6 +294,7 @@ bool Run::handle_incident(const StepReport& step) {
   }
   report.resumed_after = state_.step;
   observer_.on_incident(report);
+  if (stage_->first_step != stage) report_settings();
   if (action != Policy::kStop) return action == Policy::kSkip;
   end();
   throw Error(
@@ -208,34 +305,40 @@ bool Run::handle_incident(const StepReport& step) {
 
 // Fills `report` with details of the step. Weights and moments must still be those before the step.
 void Run::record_incident(const StepReport& step, IncidentReport& report) {
-  const StepTokens tokens = read_step(trainer_.context(), trainer_.context().before);
-  const Incident incident = examine_incident(trainer_.context(), step, tokens);
-  report.text = describe(incident, config_.sequences_per_step(), plan_.cut.micro_batch_size);
+  const StepTokens tokens = read_step(stage_->trainer.context(), stage_->trainer.context().before);
+  const Incident incident = examine_incident(stage_->trainer.context(), step, tokens);
+  report.text = describe(incident, stage_->config.sequences_per_step(), stage_->plan.cut.micro_batch_size);
   try {
-    report.folder = save_incident(
-        folder_ / kIncidentFolder, incident,
-        {.config = config_, .model = model_->config(), .tensors = checkpoints_.tensors(), .tokens = tokens});
+    report.folder = save_incident(folder_ / kIncidentFolder, incident,
+                                  {.config = stage_->config,
+                                   .model = stage_->model->config(),
+                                   .tensors = stage_->checkpoints.tensors(),
+                                   .tokens = tokens});
   } catch (const Error& error) {
     warn_(fmt::format("the incident of step {} could not be saved: {}", step.step, error.what()));
   }
 }
 
 // Returns to the last checkpoint, or to the beginning. Since runs are deterministic, the same data would cause the same
-// incident, so training continues with the data after it.
+// incident, so training continues with the data after it. If the checkpoint is of an earlier stage, the run goes
+// through the change of settings again.
 void Run::roll_back() {
   const RunState after = state_;
-  std::optional<RunState> target = checkpoints_.load_newest_regular(warn_);
-  if (!target) {
-    target = initial_state();
-    checkpoints_.forget();
+  const std::optional<checkpoint::Checkpoint> found = stage_->checkpoints.newest_regular(warn_);
+  state_ = found ? found->state() : initial_state();
+  state_.incidents = after.incidents;
+  state_.skipped_steps = after.step + after.skipped_steps - state_.step;
+  state_.data_position = after.data_position;
+  state_.stream = after.stream;
+  const RunState target = state_;
+  if (!stage_->contains(target.step + 1)) enter_stage();
+  if (found) {
+    stage_->checkpoints.load(*found);
+  } else {
+    stage_->checkpoints.forget();
     initialise();
-    trainer_.optimizer().reset();
   }
-  target->incidents = after.incidents;
-  target->skipped_steps = after.step + after.skipped_steps - target->step;
-  target->count_data(config_.sequences_per_step(), config_.model.context);
-  target->stream = after.stream;
-  restore(*target);
+  restore(target);
 }
 
 }  // namespace quern::train

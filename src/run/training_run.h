@@ -5,20 +5,16 @@
 #include <exception>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "checkpoint/state.h"
 #include "config/config.h"
-#include "data/batch_reader.h"
 #include "dataset/dataset.h"
 #include "diagnose/health.h"
-#include "nn/models/language_model.h"
 #include "run/observer.h"
 #include "run/run.h"
-#include "run/run_checkpoints.h"
-#include "run/validation.h"
-#include "train/plan.h"
-#include "train/trainer.h"
+#include "run/stage.h"
 
 namespace quern::train {
 
@@ -27,26 +23,37 @@ struct StoppedEarly {};
 
 class Run {
  public:
-  // Opens the data and allocates everything. `tokenizer_file` is passed to open_dataset(): the run's own for a resumed
-  // run, given_tokenizer() for a new one. `observer` and `stop` must outlive this object.
+  // Opens the data. `tokenizer_file` is passed to open_dataset(): the run's own for a resumed run, that of the source
+  // for a run that starts from another one, given_tokenizer() for other new runs. `observer` and `stop` must outlive
+  // this object.
   Run(const RunConfig& config, const std::filesystem::path& folder, const std::filesystem::path& tokenizer_file,
       Observer& observer, const std::atomic<bool>& stop);
 
-  // The directory of a new run, which must exist.
-  void write_files() const;
-  // Initial weights.
-  void initialise() { model_->initialise(config_.train.seed); }
-  // Loads the newest complete checkpoint; false if there is none. Error if it is not of this config and data.
-  bool load();
+  // A new run: allocates everything and sets the initial weights.
+  void begin();
+  // Writes the directory of a new run, which must exist: with initial weights from elsewhere, also a checkpoint of
+  // them.
+  void write_files();
+  // A run that exists: loads its newest complete checkpoint, or begins again if there is none. Error if the checkpoint
+  // is not of this config and data. `own` is the config in the directory; settings that differ from it are in force
+  // from the next step on, and are recorded in the directory before this returns.
+  void resume(const RunConfig& own);
 
   RunResult train();
 
  private:
   RunState initial_state() const;
+  void initialise();
+  void enter_stage();
+  bool next_stage();
   void restore(const RunState& saved);
-  void check_same_run(const RunState& state) const;
+  void record_changes(const RunConfig& own, uint64_t step);
+  void check_same_run(const RunConfig& own, const std::optional<RunState>& state) const;
+  void check_same_text(const RunConfig& own, const std::optional<RunState>& state) const;
   RunStart start_report();
+  void report_settings();
 
+  void train_step();
   void report_health();
   void finish_step(const StepReport& report, std::exception_ptr failure);
   [[noreturn]] void end_after(const std::exception_ptr& failure);
@@ -59,20 +66,16 @@ class Run {
   void record_incident(const StepReport& step, IncidentReport& report);
   void roll_back();
 
-  RunConfig config_;
+  RunConfig config_;  // the newest settings, and the history
   std::filesystem::path folder_;
   Observer& observer_;
   const std::atomic<bool>& stop_;
   Warn warn_;
   Dataset dataset_;
-  Plan plan_;
-  std::unique_ptr<data::BatchSource> batches_;
-  std::unique_ptr<nn::LanguageModel> model_;
+  uint64_t program_bytes_;
   RunState state_;
-  Trainer trainer_;
-  RunCheckpoints checkpoints_;
-  Validation validation_;
-  Health health_;
+  Profile* profile_ = nullptr;
+  std::unique_ptr<Stage> stage_;  // of the step after state_
   HealthWarnings health_warnings_;
 };
 

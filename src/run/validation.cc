@@ -1,7 +1,9 @@
 #include "run/validation.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "config/history.h"
 #include "quern/profile.h"
 
 namespace quern::train {
@@ -13,12 +15,20 @@ uint64_t max_windows(const RunConfig& config) {
   return config.train.validation_batches == 0 ? UINT64_MAX : config.train.validation_batches * config.train.batch;
 }
 
-}  // namespace
-
 // 0 to 10^9 batches of 1 to 10^6 sequences do not overflow, but multiplied by the context they could.
-uint64_t validation_tokens(const RunConfig& config) {
+uint64_t tokens_of(const RunConfig& config) {
   const uint64_t windows = max_windows(config);
   return windows > (UINT64_MAX - 1) / config.model.context ? UINT64_MAX : windows * config.model.context + 1;
+}
+
+}  // namespace
+
+uint64_t validation_tokens(const RunConfig& config) {
+  uint64_t tokens = tokens_of(config);
+  for (const RunConfig::Change& change : config.history) {
+    tokens = std::max(tokens, tokens_of(config_at(config, change.from_step)));
+  }
+  return tokens;
 }
 
 Validation::Validation(const RunConfig& config, const Dataset& dataset) : config_(config) {

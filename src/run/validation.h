@@ -12,7 +12,7 @@
 
 namespace quern::train {
 
-// The maximum number of held-out tokens that a run evaluates.
+// The maximum number of held-out tokens that a run evaluates, now or earlier in its history.
 uint64_t validation_tokens(const RunConfig& config);
 
 class Validation {

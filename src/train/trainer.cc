@@ -271,6 +271,7 @@ void Trainer::advance_state() {
   turns_done_ += static_cast<uint32_t>(plan_.cut.micro_batches);
   if (updates()) ++state_.updates;
   if (current_.trouble == Trouble::kNone) state_.losses.add(current_.loss);
+  state_.loss = current_.loss;
   ++state_.step;
   state_.count_data(config_.sequences_per_step(), config_.model.context);
 }

@@ -39,9 +39,9 @@ class Run(program.ProgramTest):
         self.newest = self.run_folder / "checkpoints/step-00000009"
 
     def resume_fails(self, says, **options):
-        """Resume is refused, and every byte of the run is what it was; returns the contents."""
+        """Resume with more steps is refused, and every byte of the run is what it was; returns the contents."""
         before = program.contents(self.run_folder)
-        self.fails("train", "--run", self.path("run"), "--resume", says=says, **options)
+        self.fails("train", "--run", self.path("run"), "--resume", "--steps", "99", says=says, **options)
         self.assertEqual(program.contents(self.run_folder), before)
         return before
 
@@ -162,7 +162,7 @@ class Run(program.ProgramTest):
     def test_stories_of_another_length(self):
         self.train("stories", "--steps", "2")
         self.set_in_config("stories", "stories_bytes", 60000)
-        self.fails("train", "--run", self.path("stories"), "--resume",
+        self.fails("train", "--run", self.path("stories"), "--resume", "--steps", "3",
                    says=["stories: changed since the run was started: expected 50196 tokens with hash", "found 60"])
 
     def test_leftovers_of_a_kill_are_removed(self):

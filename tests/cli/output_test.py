@@ -106,7 +106,7 @@ class Interrupted(OutputTest):
             before = program.contents(self.folder)
             child, terminal = pty.fork()
             if child == 0:
-                arguments = ("--resume",) if resume else settings
+                arguments = ("--resume", "--steps", "5") if resume else settings
                 os.execve(QUERN, self.command("run", *arguments), program.environment())
             printed = b""
             while b"%" not in printed:

@@ -86,8 +86,8 @@ class ProgramTest(unittest.TestCase):
     def train(self, run, *arguments):
         return self.works("train", *SMALL, *arguments, "--run", self.path(run))
 
-    def resume(self, run):
-        return self.works("train", "--run", self.path(run), "--resume")
+    def resume(self, run, *arguments):
+        return self.works("train", "--run", self.path(run), "--resume", *arguments)
 
     def info(self, run):
         return json.loads(self.works("info", "--run", self.path(run), "--json"))

@@ -53,7 +53,7 @@ class Train(program.ProgramTest):
     def test_resume_of_a_finished_run_changes_nothing(self):
         self.train("run", "--steps", "4")
         before = program.contents(self.folder / "run")
-        self.assertIn("done: 4 steps", self.resume("run"))
+        self.assertEqual(self.resume("run"), f"finished: 4 of 4 steps, in {self.path('run')}; extend it with --steps N\n")
         self.assertEqual(program.contents(self.folder / "run"), before)
 
     def test_resume_with_more_steps(self):
@@ -67,7 +67,7 @@ class Train(program.ProgramTest):
     def test_resume_works_from_another_folder(self):
         self.write("a.txt", TEXT)
         self.works("train", *SMALL, "a.txt", "--steps", "2", "--run", "run", cwd=self.folder)
-        self.assertIn("done: 2 steps", self.resume("run"))
+        self.assertIn("done: 3 steps", self.resume("run", "--steps", "3"))
 
     def test_printed_config_round_trips(self):
         for preset in ("tiny", "small", "gpt2"):
@@ -165,7 +165,8 @@ class Use(program.ProgramTest):
         self.assertGreater(json.loads(self.works("eval", "--run", self.path("stream-1"), "--json"))["tokens"], 3000)
         self.assertTrue(self.works("generate", "--run", self.path("stream-1"), "--tokens", "5"))
         self.write("book.txt", TEXT * 4)
-        self.fails("train", "--run", self.path("stream-1"), "--resume", says=["book.txt", "changed since", "bytes"])
+        self.fails("train", "--run", self.path("stream-1"), "--resume", "--steps", "6",
+                   says=["book.txt", "changed since", "bytes"])
         self.works("tokenize", book, "--out", self.path("shards"))
         self.fails("train", self.path("shards"), "--run", self.path("refused"), "--set", "data.sampling=stream",
                    says=["shards", "expected text, found token shards"])

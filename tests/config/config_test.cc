@@ -6,6 +6,7 @@
 #include <random>
 
 #include "config/config_fields.h"
+#include "config/history.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "support/message.h"
@@ -133,7 +134,7 @@ TEST(RunConfig, ErrorsNamePlaceExpectedAndFound) {
   EXPECT_HAS("found 'model.steps'; did you mean train.steps?", toml_message("model.steps = 5"));
   EXPECT_HAS("found 'steps'; did you mean train.steps?", toml_message("steps = 5"));
   EXPECT_HAS("found 'optimiser'; did you mean [optimizer]?", toml_message("[optimiser]\nrate = 1.0"));
-  EXPECT_HAS("expected a table of model, train, optimizer, data, checkpoint, log, diagnostics, found 'model'",
+  EXPECT_HAS("expected a table of model, train, optimizer, data, checkpoint, log, diagnostics, init, found 'model'",
              toml_message("model = 1"));
   // The limits of the settings are those of the model.
   EXPECT_HAS("model.width: expected a whole number from 1 to 65536, found 65537",
@@ -372,16 +373,24 @@ TEST(RunConfig, BadValuesOfOtherLanguagesAreNamed) {
             "[config] set: expected the name of a setting, found 'steps'; did you mean train.steps?");
 }
 
-TEST(RunConfig, ResumesWithOtherThreadsButNotOtherSteps) {
+TEST(RunConfig, ResumesWithOtherStepsButNotAnotherModel) {
   RunConfig started, config;
   config.train.threads = 3;
   config.train.recompute.kind = Recompute::Kind::kEveryLayer;
   config.train.memory = 1 << 30;
   config.diagnostics.policy = Policy::kSkip;
-  EXPECT_NO_THROW(check_resumable(started, config));
   config.train.steps = 7;
-  EXPECT_EQ(message_of([&] { check_resumable(started, config); }),
-            "[config] train.steps: expected 1000, as the run was started with, found 7");
+  EXPECT_NO_THROW(check_resumable(started, config, "runs/a"));
+  config.model.width = 64;
+  EXPECT_EQ(message_of([&] { check_resumable(started, config, "runs/a"); }),
+            "[config] model.width: expected 128, as the run was started with, found 64: it decides the shape of the "
+            "weights; start a new run");
+  config = started;
+  config.train.seed = 7;
+  EXPECT_EQ(
+      message_of([&] { check_resumable(started, config, "runs/a"); }),
+      "[config] train.seed: expected 1, as the run was started with, found 7: it decides the order of the data and "
+      "all random numbers; start a new run from its weights: quern train --from runs/a --run NEW");
 }
 
 // toml++ takes for granted that a name follows the bracket; without checked_toml.h this ends the program or worse.

@@ -1,6 +1,7 @@
 """quern.train(), beside the program."""
 
 import json
+import math
 import os
 import signal
 import threading
@@ -246,12 +247,57 @@ def test_bad_settings_are_named_and_nothing_is_written(folder):
     assert not out.exists()
 
 
-def test_a_run_is_neither_overwritten_nor_changed(folder):
+def test_a_run_is_not_overwritten(folder):
     train(folder / "run", steps=2)
     with pytest.raises(ValueError, match="holds a run already"):
         train(folder / "run", steps=2)
-    refuses(lambda: train(folder / "run", steps=3, resume=True),
-            "[config] train.steps: expected 2, as the run was started with, found 3")
+
+
+def test_resume_with_changes_is_recorded_and_replayed(folder):
+    first = train(folder / "run", steps=4)
+    finished = quern.train(out=folder / "run", resume=True)
+    assert (finished.step, finished.loss, finished.weights_hash) == (4, first.loss, first.weights_hash)
+    longer = quern.train(out=folder / "run", resume=True, steps=9, set={"optimizer.rate": 1e-4, "train.batch": 4})
+    assert (longer.step, longer.finished) == (9, True)
+    text = (folder / "run/config.toml").read_text()
+    assert "[[history]]\nfrom_step = 5\ntrain.steps = 9\ntrain.batch = 4\noptimizer.rate = 0.0001\n" in text
+    again = quern.train(out=folder / "again", config=folder / "run/config.toml")
+    assert again.weights_hash == longer.weights_hash
+    refuses(lambda: quern.train(out=folder / "run", resume=True, steps=5),
+            "[config] train.steps: expected at least 9, the steps that the run has done, found 5")
+    refuses(lambda: quern.train(out=folder / "run", resume=True, set={"model.layers": 2}),
+            "[config] model.layers: expected 1, as the run was started with, found 2: it decides the shape of the "
+            "weights; start a new run")
+    refuses(lambda: quern.train(out=folder / "run", resume=True, preset="small"),
+            "[config] model.layers: expected 1, as the run was started with, found 6: it decides the shape of the "
+            "weights; start a new run")
+
+
+def test_a_run_starts_from_another(folder):
+    (folder / "a.txt").write_text(TEXT)
+    (folder / "b.txt").write_text(TEXT[::-1])
+    source = train(folder / "source", data=folder / "a.txt", steps=4)
+    tuned = quern.train(folder / "b.txt", out=folder / "tuned", init_from=folder / "source", steps=3,
+                        set={"optimizer.rate": 1e-4})
+    assert tuned.step == 3 and tuned.weights_hash != source.weights_hash
+    config = quern.load(folder / "tuned").config
+    assert config["init"] == {"from": str(folder / "source/checkpoints/step-00000004"),
+                              "weights_hash": source.weights_hash}
+    untrained = quern.train(out=folder / "copy", init_from=f"{folder / 'source'}@best", steps=0)
+    assert untrained.weights_hash == source.weights_hash and math.isnan(untrained.loss)
+    refuses(lambda: quern.train(out=folder / "no", init_from=folder / "source", set={"model.width": 64}),
+            f"[config] model.width: expected 32, as in {folder / 'source'}, whose weights the run starts from, found 64; "
+            "omit it, or train a new model")
+    refuses(lambda: quern.train(out=folder / "no", init_from=folder / "source", preset="tiny"),
+            "[train] init_from: takes all settings that are not given from its run; omit preset")
+    refuses(lambda: quern.train(out=folder / "tuned", init_from=folder / "source", resume=True),
+            "[train] init_from starts a new run, resume continues one; give one of the two")
+    assert not (folder / "no").exists()
+
+
+def test_a_low_rate_needs_no_min_rate(folder):
+    train(folder / "run", steps=1, set={"optimizer.rate": 1e-5})
+    assert quern.load(folder / "run").config["optimizer"]["min_rate"] == pytest.approx(1e-6)
 
 
 def test_an_incident_is_an_error(folder):

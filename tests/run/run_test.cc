@@ -163,6 +163,8 @@ TEST_F(RunTest, ResumedRunEqualsAnUninterruptedOneIn16Bits) {
     EXPECT_EQ(newest->state().updates, 12u);
     RunConfig other = read_config(cut);
     other.train.precision = Precision::kFp32;
+    other.train.steps = 13;  // not finished
+    write_config(other, cut);
     EXPECT_NE(::quern::test::message_of([&] {
                 resume_run(other, cut, quiet, stop_);
               }).find("train.precision: expected " + name),

@@ -190,7 +190,13 @@ TEST_F(StreamTest, RefusesToResumeWithChangedText) {
   RunConfig config = this->config();
   config.train.steps = 2;
   start_run(config, root_ / "run", quiet, stop_);
-  const auto resumed = [&] { return message_of([&] { resume("run", quiet); }); };
+  const auto resumed = [&] {
+    return message_of([&] {
+      RunConfig longer = read_config(root_ / "run");
+      longer.train.steps += 2;
+      resume_run(longer, root_ / "run", quiet, stop_);
+    });
+  };
   EXPECT_EQ(resumed(), "no error");
   text_[123'456] = text_[123'456] == 'x' ? 'y' : 'x';
   write("a.txt", text_);
@@ -206,6 +212,7 @@ TEST_F(StreamTest, RefusesToResumeWithOtherSampling) {
   config.train.steps = 2;
   start_run(config, root_ / "run", quiet, stop_);
   config.data.sampling = Sampling::kEpoch;
+  config.train.steps = 3;
   std::ofstream(root_ / "run/config.toml") << to_toml(config);
   EXPECT_NE(message_of([&] { resume("run", quiet); }).find("data.sampling: expected a stream, as in its checkpoint"),
             std::string::npos);
