@@ -72,6 +72,32 @@ TEST(PublicTrain, StoppedAndResumedHasTheSameWeightsWithAnyThreads) {
   EXPECT_EQ(resumed.weights_hash, expected.weights_hash);
 }
 
+TEST(PublicTrain, ResumesWithOtherSettingsAndRepeatsTheHistory) {
+  const TemporaryFolder folder;
+  const quern::TrainResult first = quern::train_model(small_run(folder / "run"));
+  const quern::TrainResult again = quern::train_model({.out = folder / "run", .resume = true});
+  EXPECT_TRUE(again.finished);
+  EXPECT_EQ(again.loss, first.loss);
+  const quern::TrainResult longer =
+      quern::train_model({.out = folder / "run", .settings = {"optimizer.rate=1e-4"}, .steps = 9, .resume = true});
+  EXPECT_EQ(longer.step, 9u);
+  const quern::TrainResult replayed =
+      quern::train_model({.out = folder / "replayed", .config = folder / "run" / "config.toml"});
+  EXPECT_EQ(replayed.weights_hash, longer.weights_hash);
+  EXPECT_EQ(replayed.loss, longer.loss);
+}
+
+TEST(PublicTrain, StartsFromAnotherRun) {
+  const TemporaryFolder folder;
+  const quern::TrainResult source = quern::train_model(small_run(folder / "source"));
+  const std::filesystem::path best = (folder / "source").string() + "@best";
+  const quern::TrainResult copy = quern::train_model({.out = folder / "copy", .steps = 0, .init_from = best});
+  EXPECT_EQ(copy.weights_hash, source.weights_hash);
+  EXPECT_TRUE(std::isnan(copy.loss));
+  EXPECT_EQ(message_of([&] { quern::train_model({.out = folder / "copy", .resume = true, .init_from = best}); }),
+            "[train] init_from starts a new run, resume continues one; give one of the two");
+}
+
 TEST(PublicTrain, ExceptionInOnStepIsRethrownAfterSaving) {
   const TemporaryFolder folder;
   quern::TrainOptions options = small_run(folder / "run");

@@ -104,6 +104,23 @@ TEST_F(MetricsTest, ElapsedTimeContinuesAfterAResume) {
   EXPECT_EQ(lines().back()["elapsed"], 3.5);
 }
 
+TEST_F(MetricsTest, ChangedSettingsChangeTheInterval) {
+  Metrics metrics(file_, 4);
+  metrics.on_start({.first_step = 1, .steps = 20, .floor = {}});
+  train::RunConfig config;
+  config.log.interval = 4;
+  config.train.steps = 6;
+  metrics.on_settings({.first_step = 1, .config = config});
+  for (uint64_t i = 1; i <= 7; ++i) metrics.on_step(step(i));
+  config.log.interval = 5;
+  config.train.steps = 20;
+  metrics.on_settings({.first_step = 8, .config = config});
+  for (uint64_t i = 8; i <= 12; ++i) metrics.on_step(step(i));
+  std::vector<uint64_t> steps;
+  for (const Json& line : lines()) steps.push_back(line["step"].get<uint64_t>());
+  EXPECT_EQ(steps, (std::vector<uint64_t>{4, 6, 7, 10}));  // 7: the last one with the previous settings
+}
+
 TEST_F(MetricsTest, MemoryIsThatOfTheStep) {
   Metrics metrics(file_, 1);
   metrics.on_start({.first_step = 1, .steps = 20, .floor = {}});
