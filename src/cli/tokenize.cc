@@ -119,7 +119,8 @@ int run_tokenize(const Options& options) {
     return 0;
   }
   progress.show("tokenizing");
-  const train::TokenisedText text = train::tokenise(*tokenizer, {options.data.begin(), options.data.end()});
+  const train::TokenisedText text = train::tokenise(*tokenizer, {options.data.begin(), options.data.end()}, {},
+                                                    {.warn = [](const std::string& line) { warn(line); }});
   if (!options.out.empty()) write_pair(*text.stream, *tokenizer, options.out);
   progress.clear();
   if (text.documents > 1 && !tokenizer->end_of_text()) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "config/config_fields.h"
+#include "config/data_sources.h"
 #include "core/error.h"
 #include "core/text.h"
 
@@ -93,6 +94,16 @@ void validate(const RunConfig& config) {
                   in_quotes(path));
     }
   }
+  for (const std::string& source : data.sources) parse_source(source);
+  if (!data.sources.empty() && !data.paths.empty()) {
+    throw Error("[config] data.sources: expected none together with data.paths (DATA), which is {}, found {}",
+                in_quotes(data.paths.front()), in_quotes(data.sources.front()));
+  }
+  if (data.shuffle > 0 && data.sampling != Sampling::kStream) {
+    throw Error(
+        "[config] data.shuffle: expected 0 without data.sampling=stream, because {} sampling shuffles, found {}",
+        data.sampling == Sampling::kRandom ? "random" : "epoch", data.shuffle);
+  }
   if (config.log.histogram_interval > 0 && !config.log.tensorboard) {
     throw Error("[config] log.histogram_interval: expected 0 without log.tensorboard, which shows them, found {}",
                 config.log.histogram_interval);
@@ -101,7 +112,13 @@ void validate(const RunConfig& config) {
 
 void resolve_paths(RunConfig& config) {
   validate(config);
-  for (std::string& path : config.data.paths) path = std::filesystem::absolute(path).lexically_normal().string();
+  const auto resolve = [](std::string& path) { path = std::filesystem::absolute(path).lexically_normal().string(); };
+  for (std::string& path : config.data.paths) resolve(path);
+  for (std::string& text : config.data.sources) {
+    WeightedSource source = parse_source(text);
+    resolve(source.paths.front());
+    text = to_text(source);
+  }
 }
 
 bool may_change(std::string_view path) {

@@ -13,8 +13,8 @@
 namespace quern::train {
 
 struct EvaluationText {
-  data::TokenRange range;
-  // Owners of the tokens in `range`.
+  std::vector<data::HeldOut> ranges;  // one, or one for each source of the data
+  // Owners of the tokens in `ranges`.
   Dataset dataset;
   std::unique_ptr<data::TokenStream> other;
 };

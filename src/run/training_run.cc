@@ -23,7 +23,8 @@ OpenOptions open_options(const RunConfig& config, Observer& observer, const std:
   };
   return {.progress = progress,
           .validation_tokens = validation_tokens(config),
-          .warn = [&observer](const std::string& text) { observer.on_warning(text); }};
+          .warn = [&observer](const std::string& text) { observer.on_warning(text); },
+          .note = [&observer](const std::string& text) { observer.on_note(text); }};
 }
 
 // The Error that f throws, or null.
@@ -99,8 +100,8 @@ RunStart Run::start_report() {
           .incidents = state_.incidents,
           .parameters = model_->parameters().count(),
           .train_tokens = dataset_.train_tokens,
-          .validation_tokens = dataset_.split.validation.size(),
-          .estimated = dataset_.text.has_value(),
+          .validation_tokens = dataset_.validation_tokens(),
+          .estimated = dataset_.is_streaming(),
           .vocabulary = dataset_.vocabulary,
           .flops_per_token = model_->activations().training_flops(config_.model.context),
           .floor = dataset_.floor,
@@ -160,7 +161,7 @@ void Run::show_weights() const {
 }
 
 RunState Run::initial_state() const {
-  return {.stream = dataset_.text ? std::optional(data::StreamPosition{}) : std::nullopt,
+  return {.stream = dataset_.has_position() ? std::optional(data::StreamPosition{}) : std::nullopt,
           .seed = config_.train.seed,
           .precision = std::string(precision_name(config_.train.precision)),
           .data = dataset_.fingerprint};
@@ -181,7 +182,7 @@ void Run::check_same_run(const RunState& state) const {
   check("train.seed", state.seed, config_.train.seed);
   check("train.precision", state.precision, precision_name(config_.train.precision));
   const auto name = [](bool stream) -> std::string_view { return stream ? "a stream" : "no stream"; };
-  check("data.sampling", name(state.stream.has_value()), name(dataset_.text.has_value()));
+  check("data.sampling", name(state.stream.has_value()), name(dataset_.has_position()));
   check_same_data(config_, dataset_, state.data);
 }
 

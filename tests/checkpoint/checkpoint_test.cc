@@ -381,7 +381,7 @@ TEST(State, FormatIsUnchanged) {
                           .updates = 18,
                           .tokens = 40960,
                           .data_position = 368,
-                          .stream = data::StreamPosition{.piece = 0, .token = 40960},
+                          .stream = data::StreamPosition{{{.piece = 0, .token = 40960}}},
                           .losses = {.count = 20, .mean = 1.7961112226614202, .variance = 0.1963481235704225},
                           .seed = 1,
                           .data = {.tokens = 220156, .hash = 0x09864fc38202a5c5},

@@ -5,6 +5,7 @@
 #include "data/bpe_trainer.h"
 #include "data/files.h"
 #include "data/stream_text.h"
+#include "data/text_parts.h"
 #include "data/text_tokens.h"
 #include "data/token_buffer.h"
 
@@ -21,7 +22,8 @@ constexpr uint64_t kPiece = TextPieces::kPieceBytes;
 
 // Everything that was visited, with a bar after each document.
 std::string all_of(const TextPieces& pieces) {
-  std::string text, scratch;
+  std::string text;
+  TextPieces::Raw scratch;
   for (uint64_t i = 0; i < pieces.count(); ++i) {
     pieces.visit(i, scratch, [&](const TextPieces::Span& span) {
       EXPECT_FALSE(span.text.empty());
@@ -34,9 +36,11 @@ std::string all_of(const TextPieces& pieces) {
 
 std::vector<int32_t> tokens_of(const TextPieces& pieces, const Tokenizer& tokenizer) {
   std::vector<int32_t> all, tokens;
-  std::string scratch;
+  TextPieces::Raw raw;
+  PieceCursor cursor(pieces);
   for (uint64_t i = 0; i < pieces.count(); ++i) {
-    tokens_of_piece(pieces, tokenizer, i, scratch, tokens);
+    cursor.next(raw);
+    tokens_of_piece(raw, tokenizer, tokens);
     all.insert(all.end(), tokens.begin(), tokens.end());
   }
   return all;
@@ -61,11 +65,13 @@ TEST(TextPieces, ConcatenateToTheText) {
 
 // White space only, no white space at all, bytes that are no UTF-8: still whole, and of bounded length.
 TEST(TextPieces, ConcatenateToAnyBytes) {
+  const ::quern::test::Folder folder;
   for (const std::string& unit : {std::string("\n"), std::string("x"), std::string("\xC3\xA9"), std::string("\x80")}) {
     std::string text;
     while (text.size() < 4 * kPiece) text += unit;
     text += "end";
-    EXPECT_EQ(all_of(TextPieces(in_memory(text))), text + "|");
+    const Corpus corpus({folder.write("a.txt", text)}, {.encoding = Encoding::kBytes});
+    EXPECT_EQ(all_of(TextPieces(text_sources(corpus))), text + "|");
   }
 }
 
@@ -74,7 +80,7 @@ TEST(TextPieces, WordAcrossTheLastBoundaryIsNotSplit) {
   const std::string text = std::string(kPiece - 5, '.') + " a long word" + std::string(20, 'y');
   const TextPieces pieces(in_memory(text));
   ASSERT_EQ(pieces.count(), 2u);
-  std::string scratch;
+  TextPieces::Raw scratch;
   pieces.visit(0, scratch, [&](const TextPieces::Span& span) { EXPECT_EQ(span.text.size(), kPiece + 2) << span.text; });
   EXPECT_EQ(all_of(pieces), text + "|");
 }
@@ -99,7 +105,10 @@ TEST(TextPieces, OfFilesGiveTheDocumentsOfTheCorpus) {
   folder.write("e.txt", "short");
   const Corpus corpus({folder.path()});
   std::string expected;
-  corpus.for_each_document([&](std::string_view text, const auto&) { (expected += text) += '|'; });
+  for_each_part(text_sources(corpus), [&](const TextPart& part) {
+    expected += part.text;
+    if (part.ends_document) expected += '|';
+  });
   EXPECT_EQ(all_of(TextPieces(text_sources(corpus))), expected);
 }
 

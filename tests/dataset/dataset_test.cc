@@ -78,10 +78,13 @@ TEST_F(DatasetTest, StreamHasTheSameEndsOfText) {
   RunConfig stream = config({folder_.write("a.txt", "First\n"), lines});
   stream.data.sampling = Sampling::kStream;
   const Dataset dataset = open(stream);
-  std::string text, scratch;
+  std::string text;
   Tokens tokens;
-  for (uint64_t piece = 0; piece < dataset.text->count(); ++piece) {
-    data::tokens_of_piece(*dataset.text, *dataset.tokenizer, piece, scratch, tokens);
+  data::TextPieces::Raw raw;
+  data::PieceCursor cursor(*dataset.sources[0].text);
+  for (uint64_t piece = 0; piece < dataset.sources[0].text->count(); ++piece) {
+    cursor.next(raw);
+    data::tokens_of_piece(raw, *dataset.tokenizer, tokens);
     text += shown(dataset, tokens);
   }
   EXPECT_EQ(text, "First\n#One day.#Two.#3.#");
