@@ -33,7 +33,7 @@ std::string_view clean_text(const TextSource& source, std::string_view text, uin
 
 // The limit for one line of a JSON Lines file that is compressed or converted, because it must fit into memory: a
 // small file can decompress to a line of any length.
-inline constexpr size_t kMaxLineBytes = size_t{256} << 20;
+inline constexpr size_t kMaxLineBytes = size_t{64} << 20;
 
 // Error if a line that began at byte `begin` has this many bytes or more.
 void check_line_length(const TextSource& source, uint64_t begin, size_t bytes);

@@ -176,15 +176,14 @@ uint64_t PieceCursor::round(const PieceIndex& index) const {
 }
 
 uint64_t PieceCursor::bytes_read() const { return window_ ? window_->bytes_read() : 0; }
+uint64_t PieceCursor::text_read() const { return window_ ? window_->text_read() : 0; }
 
 bool PieceCursor::read(const TextPieces::Part& part, uint64_t piece, TextPieces::Raw& raw) {
   if (window_ == nullptr || &window_->source() != part.source.get())
     window_ = std::make_unique<TextWindow>(part.source);
   raw.source = part.source.get();
   const bool lines = part.source->kind() == Corpus::Kind::kJsonLines;
-  if (!(lines ? read_lines : read_text)(*window_, part.begin, part.end, piece, raw)) return false;
-  text_read_ = raw.position + raw.end - raw.begin;
-  return true;
+  return (lines ? read_lines : read_text)(*window_, part.begin, part.end, piece, raw);
 }
 
 PieceIndex PieceCursor::next(TextPieces::Raw& raw) {

@@ -33,6 +33,7 @@ class TextPieces {
   bool is_indexed() const { return is_indexed_; }
   bool empty() const { return parts_.empty(); }
   uint64_t files() const { return parts_.size(); }
+  const TextSource& file(uint64_t index) const { return *parts_[index].source; }
 
   // Only for indexed text.
   uint64_t count() const { return count_; }
@@ -115,16 +116,15 @@ class PieceCursor {
   // How often the text was complete before this piece.
   uint64_t round(const PieceIndex& index) const;
 
-  // The number of bytes of the current file that were used, and of its text up to the end of the last piece.
+  // How many bytes of the current file were used, and how much text they gave; 0 if it is plain.
   uint64_t bytes_read() const;
-  uint64_t text_read() const { return text_read_; }
+  uint64_t text_read() const;
 
  private:
   bool read(const TextPieces::Part& part, uint64_t piece, TextPieces::Raw& raw);
 
   const TextPieces* text_;
   PieceIndex next_;
-  uint64_t text_read_ = 0;
   std::unique_ptr<TextWindow> window_;
 };
 

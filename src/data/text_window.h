@@ -20,8 +20,9 @@ class TextWindow {
   // Sets `out` to the text begin ... end - 1, or less at its end. Returns whether the text ends there.
   bool read(uint64_t begin, uint64_t end, std::string& out);
 
-  // The number of bytes of the file that were used; 0 for plain sources.
+  // How many bytes of the file were used, and how much text they gave; 0 for plain sources.
   uint64_t bytes_read() const { return reader_ ? reader_->consumed() : 0; }
+  uint64_t text_read() const { return begin_ + text_.size(); }
 
  private:
   void move_to(uint64_t begin);

@@ -70,6 +70,10 @@ Dataset open_dataset(const RunConfig& config, const std::filesystem::path& token
 // The training sequences of every step; `dataset` must outlive them.
 std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset);
 
+// A line that says how long it takes to decompress the data up to `position`, where a run resumes; empty if that takes
+// less than about a second.
+std::string resume_text(const Dataset& dataset, const data::StreamPosition& position);
+
 // Error if `dataset`, opened from `config`, differs from the data the run had when it was started.
 void check_same_data(const RunConfig& config, const Dataset& dataset, const data::Fingerprint& started);
 

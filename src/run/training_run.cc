@@ -69,6 +69,9 @@ bool Run::load() {
   const std::optional<RunState> found = checkpoints_.load_newest(warn_);
   if (!found) return false;
   check_same_run(*found);
+  if (found->stream) {
+    if (const std::string text = resume_text(dataset_, *found->stream); !text.empty()) observer_.on_note(text);
+  }
   restore(*found);
   return true;
 }

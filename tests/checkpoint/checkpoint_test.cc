@@ -394,6 +394,17 @@ TEST(State, FormatIsUnchanged) {
   EXPECT_EQ(to_json(file), text);
 }
 
+TEST(State, KeepsThePositionsOfAllSources) {
+  RunState state = state_at(12);
+  state.stream = data::StreamPosition{{{.file = 3, .piece = 7, .token = 1, .drawn = 99}, {.piece = 2, .token = 5}}};
+  EXPECT_EQ(parse_state(to_json(StateFile{state, {}}), "state.json").state, state);
+  state.stream->sources.resize(1);
+  EXPECT_EQ(parse_state(to_json(StateFile{state, {}}), "state.json").state, state);
+  auto json = nlohmann::json::parse(to_json(StateFile{state, {}}));
+  json["stream"]["piece"] = -1;
+  EXPECT_THROW(parse_state(resealed(json), "state.json"), Error);
+}
+
 // They counted every step as an update, and continue from there.
 TEST(State, OlderFilesCountEveryStepAsAnUpdate) {
   auto json = nlohmann::json::parse(to_json(StateFile{state_at(12), {}}));

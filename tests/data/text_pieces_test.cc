@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "data/bpe_trainer.h"
+#include "data/compression.h"
 #include "data/files.h"
 #include "data/stream_text.h"
 #include "data/text_parts.h"
@@ -139,6 +140,83 @@ TEST(TextPieces, SplitsFilesAndLines) {
     const auto [train, held_out] = pieces.split(fraction);
     EXPECT_EQ(all_of(train) + all_of(held_out), whole) << fraction;
   }
+}
+
+// Without an index, which files that are only read from front to back do not have.
+std::string all_in_order(const TextPieces& pieces) {
+  std::string text;
+  TextPieces::Raw raw;
+  PieceCursor cursor(pieces);
+  while (cursor.round(cursor.next(raw)) == 0) {
+    TextPieces::visit(raw, [&](const TextPieces::Span& span) {
+      text += span.text;
+      if (span.ends_document) text += '|';
+    });
+  }
+  return text;
+}
+
+TEST(TextPieces, OfCompressedFilesAreThoseOfTheText) {
+  const ::quern::test::Folder folder;
+  std::string lines;
+  for (unsigned i = 0; lines.size() < 3 * kPiece; ++i) lines += json_line(words(50 + i % 400, i));
+  lines += json_line(words(3 * kPiece, 9)) + json_line("last");  // a line of several pieces
+  for (const uint64_t size : {uint64_t{1}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 5 * kPiece + 7}) {
+    const std::string text = words(size).substr(0, size);
+    folder.write("plain/a.txt", text);
+    folder.write("plain/b.jsonl", lines);
+    folder.write("packed/a.txt.gz", test::gzip(text));
+    folder.write("packed/b.jsonl.zst", test::zstd(lines));
+    const TextPieces plain(text_sources(Corpus({folder.path() / "plain"})));
+    const TextPieces packed(text_sources(Corpus({folder.path() / "packed"})));
+    EXPECT_TRUE(plain.is_indexed());
+    EXPECT_FALSE(packed.is_indexed());
+    EXPECT_EQ(all_in_order(packed), all_of(plain)) << size;
+    EXPECT_EQ(all_in_order(plain), all_of(plain)) << size;
+  }
+}
+
+// Every piece is in one half, a tenth of them in the second, and both halves have some of every long file.
+TEST(TextPieces, SplitsCompressedFilesByPieces) {
+  const ::quern::test::Folder folder;
+  for (unsigned i = 0; i < 30; ++i) {
+    folder.write(fmt::format("{:02}.txt.gz", i),
+                 test::gzip(fmt::format("[{}] ", i) + words(i % 10 == 0 ? 9 * kPiece : 90, i)));
+  }
+  const TextPieces pieces(text_sources(Corpus({folder.path()})));
+  const std::string whole = all_in_order(pieces);
+  for (const double fraction : {0.1, 0.5, 0.9}) {
+    const auto [train, held_out] = pieces.split(fraction);
+    const std::string first = all_in_order(train), second = all_in_order(held_out);
+    EXPECT_EQ(first.size() + second.size(), whole.size());
+    EXPECT_NEAR(static_cast<double>(second.size()), fraction * static_cast<double>(whole.size()), 3.0 * kPiece);
+    EXPECT_TRUE(second.starts_with("[0] "));
+  }
+  EXPECT_TRUE(pieces.split(0).second.empty());
+  EXPECT_EQ(all_in_order(pieces.split(0).first), whole);
+}
+
+// A file of a few KB that decompresses to 80 MB without a line break: refused, with bounded memory.
+TEST(TextPieces, LinesOfABombAreRefused) {
+  const ::quern::test::Folder folder;
+  std::string bomb = test::zstd(std::string(uint64_t{80} << 20, 'x'));
+  EXPECT_LT(bomb.size(), 100'000u);
+  const TextSources sources = text_sources(Corpus({folder.write("a.jsonl.zst", bomb)}));
+  EXPECT_TRUE(contains(error_of([&] { all_in_order(TextPieces(sources)); }),
+                       "a.jsonl.zst: byte 0 of the text: expected a line of at most 67108864 bytes, found more"));
+  EXPECT_TRUE(
+      contains(error_of([&] { for_each_part(sources, [](const TextPart&) {}); }), "expected a line of at most"));
+}
+
+TEST(TextPieces, DamageInACompressedFileIsNamed) {
+  const ::quern::test::Folder folder;
+  const std::string good = test::gzip(words(5 * kPiece));
+  const auto file = folder.write("a.txt.gz", good.substr(0, good.size() / 2));
+  EXPECT_TRUE(contains(error_of([&] { all_in_order(TextPieces(text_sources(Corpus({file})))); }),
+                       fmt::format("a.txt.gz: byte {}: expected more gzip data", good.size() / 2)));
+  const auto line =
+      folder.write("b.jsonl.gz", test::gzip(json_line(words(2 * kPiece)) + json_line("b") + "{\"x\": 1}\n"));
+  EXPECT_TRUE(contains(error_of([&] { all_in_order(TextPieces(text_sources(Corpus({line})))); }), "b.jsonl.gz:3: "));
 }
 
 TEST(TextPieces, BadLineIsNamed) {
