@@ -159,7 +159,7 @@ constexpr Field kFields[] = {
      choice<kData, &C::Data::encoding>(kEncodings)},
     {"data", "field", "The field of JSON Lines with the text; a dot stands for a field of a field.", json_field()},
     {"data", "shuffle", "Streams: sequences in a window that is shuffled, held in memory twice; 0: in order.",
-     whole<kData, &C::Data::shuffle>(0, 100'000'000)},
+     whole<kData, &C::Data::shuffle>(0, 1'000'000)},
     {"data", "sources",
      "Instead of paths, a mixture: each sequence is drawn by weight, as from [\"books/ 3\", \"code/ 1\"].",
      list<kData, &C::Data::sources>()},

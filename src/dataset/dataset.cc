@@ -324,6 +324,11 @@ std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, con
   return std::make_unique<data::MixedBatches>(config.train.seed, std::move(sources));
 }
 
+uint64_t reader_bytes(const RunConfig& config, const Dataset& dataset) {
+  const uint64_t window = config.data.shuffle * (config.model.context + 1) * sizeof(int32_t);
+  return dataset.is_streaming() ? 2 * window * dataset.sources.size() : 0;
+}
+
 // Half of what `zstd -dc` (1 GB/s) and the same as what `gzip -dc` (0.14 GB/s) reach, on one core of a busy machine.
 std::string resume_text(const Dataset& dataset, const data::StreamPosition& position) {
   constexpr double kZstdRate = 500e6, kOtherRate = 140e6;  // bytes of text per second

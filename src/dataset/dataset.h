@@ -70,6 +70,9 @@ Dataset open_dataset(const RunConfig& config, const std::filesystem::path& token
 // The training sequences of every step; `dataset` must outlive them.
 std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset);
 
+// Memory of the readers of the training text beyond that of a run in text order: windows of data.shuffle.
+uint64_t reader_bytes(const RunConfig& config, const Dataset& dataset);
+
 // A line that says how long it takes to decompress the data up to `position`, where a run resumes; empty if that takes
 // less than about a second.
 std::string resume_text(const Dataset& dataset, const data::StreamPosition& position);

@@ -48,7 +48,7 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
       stop_(stop),
       warn_([&observer](const std::string& text) { observer.on_warning(text); }),
       dataset_(open_dataset(config, tokenizer_file, open_options(config, observer, stop))),
-      plan_(make_plan(config, dataset_.vocabulary, resident_bytes())),
+      plan_(make_plan(config, dataset_.vocabulary, resident_bytes() + reader_bytes(config, dataset_))),
       batches_(training_batches(config, dataset_)),
       model_(nn::make_language_model(model_config(config, dataset_.vocabulary), plan_.packed)),
       state_(initial_state()),

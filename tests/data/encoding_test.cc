@@ -131,6 +131,7 @@ TEST_F(EncodingTest, WrongBytesAreReportedWithThePlaceAndTheWayOut) {
   EXPECT_TRUE(contains(error("\x93quoted\x94"),
                        "is Windows-1252, set data.encoding=windows-1252, or convert the file: "
                        "`iconv -f WINDOWS-1252 -t UTF-8 a.txt > NEW`"));
+  EXPECT_TRUE(contains(error("caf\xE9", Encoding::kUtf8, "it's a.txt"), "it'\\''s a.txt' > NEW`"));
   EXPECT_TRUE(contains(error(test::gzip("caf\xE9"), Encoding::kUtf8, "a.txt.gz"),
                        "`gzip -dc a.txt.gz | iconv -f LATIN1 -t UTF-8 | gzip > NEW`"));
   const std::string far = std::string(3'000'000, 'x') + "\xE9 more";
