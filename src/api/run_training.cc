@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "checkpoint/checkpoint.h"
+#include "config/data_sources.h"
 #include "config/history.h"
 #include "config/run_folder.h"
 #include "core/error.h"
@@ -88,7 +89,9 @@ void check_sources(const TrainOptions& options) {
 
 train::RunConfig completed(train::RunConfig config, const std::function<void(train::RunConfig&)>& apply) {
   config.given = {};
+  const train::RunConfig::Data base = config.data;
   apply(config);
+  train::replace_data(base, config.data);
   train::lower_min_rate(config);
   train::resolve_paths(config);
   return config;

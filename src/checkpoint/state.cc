@@ -80,12 +80,41 @@ struct OptionalPosition {
 
   Json write(RunState& state) const {
     const std::optional<data::StreamPosition>& position = of(state);
-    return position ? Json{{"piece", position->piece}, {"token", position->token}} : Json();
+    if (!position) return {};
+    if (position->sources.size() <= 1) return write_source(position->of(0));
+    Json sources;
+    for (size_t i = 0; i < position->sources.size(); ++i) sources[std::to_string(i)] = write_source(position->of(i));
+    return {{"sources", sources}};
   }
   void read(const JsonFields& fields, const std::string& key, RunState& state) const {
     if (fields.at(key).is_null()) return;
     const JsonFields where = fields.object(key);
-    of(state) = {.piece = where.whole("piece", kMaxCount), .token = where.whole("token", kMaxCount)};
+    data::StreamPosition position;
+    if (where.contains("sources")) {
+      const JsonFields sources = where.object("sources");
+      for (size_t i = 0; sources.contains(std::to_string(i)); ++i) {
+        position.sources.push_back(read_source(sources.object(std::to_string(i))));
+      }
+    } else {
+      position.sources = {read_source(where)};
+    }
+    of(state) = position;
+  }
+
+ private:
+  // `file` and `drawn` are 0 and omitted unless text is compressed, or shuffled or mixed.
+  static Json write_source(const data::SourcePosition& source) {
+    Json json = {{"piece", source.piece}, {"token", source.token}};
+    if (source.file > 0) json["file"] = source.file;
+    if (source.drawn > 0) json["drawn"] = source.drawn;
+    return json;
+  }
+  static data::SourcePosition read_source(const JsonFields& fields) {
+    const auto count = [&](const char* key) { return fields.contains(key) ? fields.whole(key, kMaxCount) : 0; };
+    return {.file = count("file"),
+            .piece = fields.whole("piece", kMaxCount),
+            .token = fields.whole("token", kMaxCount),
+            .drawn = count("drawn")};
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "config/data_sources.h"
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/team.h"
@@ -56,6 +57,7 @@ void check_threads(const FlagSetting& flag) {
 }
 
 void apply(train::RunConfig& config, const ConfigOptions& options) {
+  const train::RunConfig::Data base = config.data;
   if (!options.config_file.empty()) train::apply_toml_file(config, options.config_file);
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
   for (const FlagSetting& flag : options.flags) {
@@ -63,6 +65,7 @@ void apply(train::RunConfig& config, const ConfigOptions& options) {
     train::apply_setting(config, flag.setting, flag.where);
   }
   if (!options.data.empty()) config.data.paths = options.data;
+  train::replace_data(base, config.data);
   train::lower_min_rate(config);
   train::resolve_paths(config);
 }

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/machine_json.h"
+#include "config/data_sources.h"
 #include "core/json.h"
 #include "core/process_memory.h"
 #include "data/tokenizer.h"
@@ -37,12 +38,14 @@ struct Guess {
 };
 
 uint64_t text_bytes(const train::RunConfig& config) {
-  if (config.data.paths.empty()) return config.data.stories_bytes;
+  if (config.data.paths.empty() && config.data.sources.empty()) return config.data.stories_bytes;
   uint64_t bytes = 0;
-  for (const std::string& path : config.data.paths) {
-    std::error_code code;
-    const uint64_t size = std::filesystem::file_size(path, code);
-    if (!code) bytes += size;
+  for (const train::WeightedSource& source : train::weighted_sources(config)) {
+    for (const std::string& path : source.paths) {
+      std::error_code code;
+      const uint64_t size = std::filesystem::file_size(path, code);
+      if (!code) bytes += size;
+    }
   }
   return bytes;
 }

@@ -48,7 +48,7 @@ Writes tokens.bin (llm.c format, 16 bits per token) and tokenizer.json (compatib
 std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options, const train::Progress& progress) {
   if (options.tokenizer.empty()) {
     return train::learn_tokenizer(train::tokenizer_kind(options.kind), options.vocabulary,
-                                  {options.data.begin(), options.data.end()}, progress);
+                                  {options.data.begin(), options.data.end()}, {}, progress);
   }
   return data::Tokenizer::load_from(options.tokenizer);
 }
@@ -143,7 +143,9 @@ int run_tokenize(const Options& options) {
     print_text(*tokenizer, options.text);
     return 0;
   }
-  const train::TokenisedText text = train::tokenise(*tokenizer, {options.data.begin(), options.data.end()}, progress);
+  const train::TokenisedText text =
+      train::tokenise(*tokenizer, {options.data.begin(), options.data.end()}, {},
+                      {.progress = progress, .warn = [](const std::string& line) { warn(line); }});
   if (!options.out.empty()) write_pair(*text.stream, *tokenizer, options.out);
   status.clear();
   if (text.documents > 1 && !tokenizer->end_of_text()) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "config/data_sources.h"
 #include "config/history.h"
 #include "config/synonyms.h"
 #include "core/error.h"
@@ -131,6 +132,16 @@ void validate(const RunConfig& config) {
     throw Error("[config] data.tokenizer: expected a name in UTF-8, the only encoding that TOML supports, found {}",
                 in_quotes(data.tokenizer_file));
   }
+  for (const std::string& source : data.sources) parse_source(source);
+  if (!data.sources.empty() && !data.paths.empty()) {
+    throw Error("[config] data.sources: expected none together with data.paths (DATA), which is {}, found {}",
+                in_quotes(data.paths.front()), in_quotes(data.sources.front()));
+  }
+  if (data.shuffle > 0 && data.sampling != Sampling::kStream) {
+    throw Error(
+        "[config] data.shuffle: expected 0 without data.sampling=stream, because {} sampling shuffles, found {}",
+        data.sampling == Sampling::kRandom ? "random" : "epoch", data.shuffle);
+  }
   if (config.log.histogram_interval > 0 && !config.log.tensorboard) {
     throw Error("[config] log.histogram_interval: expected 0 without log.tensorboard, which shows them, found {}",
                 config.log.histogram_interval);
@@ -144,6 +155,11 @@ void resolve_paths(RunConfig& config) {
   const auto resolve = [](std::string& path) { path = std::filesystem::absolute(path).lexically_normal().string(); };
   for (std::string& path : config.data.paths) resolve(path);
   if (config.data.tokenizer == TokenizerKind::kFile) resolve(config.data.tokenizer_file);
+  for (std::string& text : config.data.sources) {
+    WeightedSource source = parse_source(text);
+    resolve(source.paths.front());
+    text = to_text(source);
+  }
 }
 
 }  // namespace quern::train

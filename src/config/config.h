@@ -17,6 +17,7 @@ enum class Schedule : uint8_t { kCosine, kLinear, kConstant };
 enum class TokenizerKind : uint8_t { kByte, kChar, kBpe, kFile };
 enum class Sampling : uint8_t { kRandom, kEpoch, kStream };
 enum class Precision : uint8_t { kFp32, kBf16, kFp16 };
+enum class TextEncoding : uint8_t { kUtf8, kUtf16, kLatin1, kWindows1252, kBytes };
 enum class Policy : uint8_t { kStop, kSkip, kRollback };
 
 // The table in config_fields.cc documents each field and its allowed values; parsing, printing and flags are derived
@@ -65,6 +66,10 @@ struct RunConfig {
     uint64_t vocabulary = 8192;
     double validation_fraction = 0.1;
     Sampling sampling = Sampling::kRandom;
+    TextEncoding encoding = TextEncoding::kUtf8;
+    std::string field = "text";
+    uint64_t shuffle = 0;
+    std::vector<std::string> sources;
     bool operator==(const Data&) const = default;
   };
   struct Checkpoint {

@@ -19,6 +19,7 @@ constexpr uint64_t kMaxSeed = UINT64_MAX;
 constexpr std::array<std::string_view, 3> kSchedules = {"cosine", "linear", "constant"};
 constexpr std::array<std::string_view, 3> kTokenizers = {"byte", "char", "bpe"};
 constexpr std::array<std::string_view, 3> kSamplings = {"random", "epoch", "stream"};
+constexpr std::array<std::string_view, 5> kEncodings = {"utf-8", "utf-16", "latin-1", "windows-1252", "bytes"};
 constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
 constexpr std::array<std::string_view, 3> kPolicies = {"stop", "skip", "rollback"};
 constexpr std::array<std::string_view, 4> kRecomputations = {"auto", "none", "every-layer", "sqrt"};
@@ -107,6 +108,16 @@ constexpr TextField weights_hash() {
           "64 hexadecimal digits; empty: any"};
 }
 
+constexpr TextField json_field() {
+  return {[](const RunConfig& config) { return config.data.field; },
+          [](RunConfig& config, std::string_view text) {
+            if (text.empty() || text.size() > 1000 || text.find('\0') != std::string_view::npos) return false;
+            config.data.field = text;
+            return true;
+          },
+          "the name of a field, as text or meta.body"};
+}
+
 using C = RunConfig;
 constexpr auto kModel = &C::model;
 constexpr auto kTrain = &C::train;
@@ -182,6 +193,14 @@ constexpr Field kFields[] = {
     {"data", "sampling",
      "random: anywhere. epoch: every block once per epoch. stream: in order, tokenized during training.",
      choice<kData, &C::Data::sampling>(kSamplings)},
+    {"data", "encoding", "Encoding of text files. utf-8 includes UTF-16 with a byte order mark; bytes: unchecked.",
+     choice<kData, &C::Data::encoding>(kEncodings)},
+    {"data", "field", "The field of JSON Lines with the text; a dot stands for a field of a field.", json_field()},
+    {"data", "shuffle", "Streams: sequences in a window that is shuffled, held in memory twice; 0: in order.",
+     whole<kData, &C::Data::shuffle>(0, 1'000'000)},
+    {"data", "sources",
+     "Instead of paths, a mixture: each sequence is drawn by weight, as from [\"books/ 3\", \"code/ 1\"].",
+     list<kData, &C::Data::sources>()},
 
     {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",
      whole<kCheckpoint, &C::Checkpoint::interval>(0, kMany)},

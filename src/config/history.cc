@@ -141,7 +141,8 @@ Changes changes_of(std::string_view path) {
   constexpr std::array<std::string_view, 4> kSpeed = {"train.threads", "train.recompute", "train.memory", "train.pin"};
   if (std::ranges::find(kSpeed, path) != kSpeed.end()) return Changes::kFreely;
   const bool fixed = std::ranges::any_of(kReasons, [&](const Reason& reason) { return path.starts_with(reason.path); });
-  return fixed && path != "model.dropout" && path != "data.paths" ? Changes::kNever : Changes::kRecorded;
+  return fixed && path != "model.dropout" && path != "data.paths" && path != "data.sources" ? Changes::kNever
+                                                                                            : Changes::kRecorded;
 }
 
 void check_resumable(const RunConfig& run, const RunConfig& wanted, std::string_view folder) {

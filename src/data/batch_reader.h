@@ -9,11 +9,22 @@
 
 namespace quern::data {
 
-// A position in a text that is tokenised while it is read: token `token` of piece `piece`. Piece numbers continue to
-// increase when the text starts over. Other sources do not need it: their batches depend on the step only.
-struct StreamPosition {
+// A position in a text that is tokenised while it is read: token `token` of a piece (PieceIndex in text_pieces.h).
+// Without shuffling, the next sequence starts there; with it, the current window of sequences does.
+struct SourcePosition {
+  uint64_t file = 0;
   uint64_t piece = 0;
   uint64_t token = 0;
+  uint64_t drawn = 0;  // sequences so far; 0 if the source does not need it
+  bool operator==(const SourcePosition&) const = default;
+};
+
+// Where the next sequence begins, for every source of a mixture; empty at the start. A single source of tokens needs no
+// position: its batches depend on the step only.
+struct StreamPosition {
+  std::vector<SourcePosition> sources = {};
+
+  SourcePosition of(size_t source) const { return source < sources.size() ? sources[source] : SourcePosition(); }
   bool operator==(const StreamPosition&) const = default;
 };
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "data/batch_reader.h"
 #include "data/token_stream.h"
@@ -19,6 +21,7 @@ struct Split {
 // train is the first floor(size * (1 - fraction)) tokens. Error unless 0 <= fraction < 1, and for an empty stream.
 // nanoGPT splits its data sets at the same position.
 Split split_by_position(const TokenStream& stream, double validation_fraction);
+Split split_by_position(const TokenRange& range, double validation_fraction);  // the same for a part of a stream
 
 // kRandom: every sequence starts at a position drawn uniformly, with replacement, so how often a token is seen is left
 // to chance. This is the default, as in nanoGPT, whose published losses were obtained with it. kEpoch: the range is cut
@@ -36,6 +39,7 @@ struct BatchOptions {
   // later step follows.
   uint32_t first_step = 0;
   uint64_t first_sequence = 0;
+  uint32_t source = 0;  // its index in a mixture, for random numbers of its own
 };
 
 // Sequence i of step s is a pure function of (seed, s, i). So any worker can fetch any sequence in any order, a resumed
@@ -50,6 +54,11 @@ class TrainingBatches : public BatchSource {
   // token outside the vocabulary.
   void fill(uint32_t step, uint32_t first, uint32_t count, int32_t* inputs, int32_t* targets) const;
 
+  // The block that kEpoch visits as the index-th, counted from the first step.
+  void fill_block(uint64_t index, int32_t* inputs, int32_t* targets) const;
+
+  const BatchOptions& options() const { return options_; }
+
   std::vector<ColumnSpec> columns() const override { return text_columns(options_.context); }
   std::unique_ptr<BatchReader> reader(const StreamPosition&) const override;
 
@@ -61,19 +70,29 @@ class TrainingBatches : public BatchSource {
 
  private:
   uint64_t random_position(uint32_t step, uint32_t sequence) const;
-  uint64_t epoch_position(uint32_t step, uint32_t sequence) const;
+  uint64_t block_position(uint64_t index) const;
 
   TokenRange range_;
   BatchOptions options_;
   uint64_t blocks_;
 };
 
-// Fixed, consecutive windows from the start of the range, without overlap: window w reads the tokens from
+// Held-out tokens of a source, and its weight in a mixture.
+struct HeldOut {
+  TokenRange range;
+  double weight = 1;
+};
+
+// Fixed, consecutive windows from the start of a range, without overlap: window w reads the tokens from
 // begin + w * context. They are the same at every evaluation.
+//
+// Windows of several sources alternate in proportion to their weights, until one of them has no more. So the mean loss
+// is that of the mixture, for any number of windows.
 class ValidationBatches {
  public:
-  // Error if the range has fewer than context + 1 tokens. Uses at most `max_windows` windows.
+  // Error if a range has fewer than context + 1 tokens. Uses at most `max_windows` windows.
   ValidationBatches(TokenRange range, uint32_t context, uint64_t max_windows = UINT64_MAX);
+  ValidationBatches(const std::vector<HeldOut>& sources, uint32_t context, uint64_t max_windows = UINT64_MAX);
 
   uint64_t windows() const { return windows_; }
 
@@ -82,9 +101,13 @@ class ValidationBatches {
   void fill(uint64_t first, uint32_t count, int32_t* inputs, int32_t* targets) const;
 
  private:
-  TokenRange range_;
+  void mix(const std::vector<HeldOut>& sources, uint64_t max_windows);
+  TokenRange window(uint64_t index) const;
+
+  std::vector<HeldOut> sources_;
   uint32_t context_;
   uint64_t windows_;
+  std::vector<std::pair<uint32_t, uint64_t>> order_;  // source and window of each window of a mixture
 };
 
 }  // namespace quern::data

@@ -17,9 +17,8 @@ constexpr uint16_t kGap = 0xFFFF;
 static_assert(kGap >= CharTokenizer::kMaxCharacters);
 
 [[noreturn]] void fail_invalid(std::string_view where, std::string_view text, size_t at) {
-  throw Error(
-      "[tokenizer] {}: byte {}: expected UTF-8, found byte 0x{:02x}; the byte and bpe tokenizers take any bytes", where,
-      at, static_cast<unsigned char>(text[at]));
+  throw Error("[tokenizer] {}: byte {}: expected UTF-8, found byte 0x{:02x}", where, at,
+              static_cast<unsigned char>(text[at]));
 }
 
 TokenTable as_tokens(std::span<const uint32_t> characters, std::string_view where) {

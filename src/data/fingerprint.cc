@@ -85,6 +85,7 @@ Fingerprint fingerprint(const TextSources& sources, std::string_view tokenizer) 
   hash.add(tokenizer);
   for (const std::shared_ptr<const TextSource>& source : sources) {
     hash.add(source->size());
+    if (!source->conversions().empty()) hash.add(source->conversions());
     size += source->size();
   }
   // Reads blocks at this distance, evenly spaced over all sources.

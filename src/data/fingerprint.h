@@ -23,9 +23,9 @@ Fingerprint fingerprint(const TokenStream& stream);
 
 inline constexpr uint64_t kFingerprintWhole = uint64_t{1} << 27;
 
-// The same for text that is not tokenised yet, with its tokenizer (`tokenizer` is the JSON). Covers the sizes of the
-// sources and all bytes if there are up to 2^29, otherwise as many pieces of 4,096 bytes. Error if a file cannot be
-// read.
+// The same for text that is not tokenised yet, with its tokenizer (`tokenizer` is the JSON). Covers the files as they
+// are, compressed or not: their sizes, their conversions and all bytes if there are up to 2^29, otherwise as many
+// pieces of 4,096 bytes. Error if a file cannot be read.
 Fingerprint fingerprint(const TextSources& sources, std::string_view tokenizer);
 
 }  // namespace quern::data

@@ -4,12 +4,11 @@
 
 namespace quern::data {
 
-uint64_t tokens_of_piece(const TextPieces& pieces, const Tokenizer& tokenizer, uint64_t index, std::string& scratch,
-                         std::vector<int32_t>& tokens) {
+uint64_t tokens_of_piece(const TextPieces::Raw& piece, const Tokenizer& tokenizer, std::vector<int32_t>& tokens) {
   const std::optional<int32_t> end = tokenizer.end_of_text();
   uint64_t bytes = 0;
   tokens.clear();
-  pieces.visit(index, scratch, [&](const TextPieces::Span& span) {
+  TextPieces::visit(piece, [&](const TextPieces::Span& span) {
     try {
       tokenizer.encode_document_to(span.text, tokens);
     } catch (const Error& error) {  // from a tokenizer, which does not know file and position

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "data/text_pieces.h"
@@ -10,10 +9,9 @@
 
 namespace quern::data {
 
-// Sets `tokens` to the tokens of piece `index`, with the end-of-text token, if there is one, after every document.
-// Returns the number of bytes of text. Throws the errors of TextPieces::visit(), and Error with file and position for
-// text that the tokenizer rejects. Thread-safe.
-uint64_t tokens_of_piece(const TextPieces& pieces, const Tokenizer& tokenizer, uint64_t index, std::string& scratch,
-                         std::vector<int32_t>& tokens);
+// Sets `tokens` to the tokens of a piece, with the end-of-text token, if there is one, after every document. Returns
+// the number of bytes of text. Throws the errors of TextPieces::visit(), and Error with file and position for text that
+// the tokenizer rejects. Thread-safe.
+uint64_t tokens_of_piece(const TextPieces::Raw& piece, const Tokenizer& tokenizer, std::vector<int32_t>& tokens);
 
 }  // namespace quern::data

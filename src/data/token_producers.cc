@@ -6,8 +6,8 @@
 
 namespace quern::data {
 
-TokenProducers::TokenProducers(size_t threads, uint64_t first, Produce produce)
-    : first_(first), produce_(std::move(produce)) {
+TokenProducers::TokenProducers(size_t threads, Take take, Produce produce)
+    : take_(std::move(take)), produce_(std::move(produce)) {
   for (size_t i = 0; i < 2 * threads + 2; ++i) slots_.push_back(std::make_unique<Slot>());
   try {
     for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { produce_all(); });
@@ -37,13 +37,26 @@ bool TokenProducers::await(Slot& slot, uint32_t turn) {
   }
 }
 
+// Waits for a free slot and reads its piece. Slots become free in order, so waiting under the lock delays nobody.
+// Returns false if the producers were stopped.
+bool TokenProducers::take_next(uint64_t& i) {
+  const std::lock_guard lock(taking_);
+  i = taken_++;
+  Slot& mine = slot(i);
+  if (!await(mine, 2 * round(i))) return false;
+  try {
+    take_(mine.piece);
+  } catch (...) {
+    mine.failure = std::current_exception();
+  }
+  return true;
+}
+
 void TokenProducers::produce_all() {
-  for (;;) {
-    const uint64_t i = taken_.fetch_add(1, std::memory_order_relaxed);
+  for (uint64_t i = 0; take_next(i);) {
     Slot& mine = slot(i);
-    if (!await(mine, 2 * round(i))) return;
     try {
-      produce_(first_ + i, mine.tokens);
+      if (mine.failure == nullptr) produce_(mine.piece);
     } catch (...) {
       mine.failure = std::current_exception();
     }
@@ -51,13 +64,13 @@ void TokenProducers::produce_all() {
   }
 }
 
-std::span<const int32_t> TokenProducers::next() {
+const TokenPiece& TokenProducers::next() {
   if (next_ > 0) slot(next_ - 1).turn.set(2 * round(next_ - 1) + 2);
   Slot& mine = slot(next_);
   await(mine, 2 * round(next_) + 1);
   ++next_;
   if (mine.failure != nullptr) std::rethrow_exception(std::exchange(mine.failure, nullptr));
-  return mine.tokens;
+  return mine.piece;
 }
 
 }  // namespace quern::data

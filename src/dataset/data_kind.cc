@@ -44,8 +44,8 @@ bool are_shards(const std::vector<fs::path>& paths) {
   return shards != nullptr;
 }
 
-data::Corpus text_of(const std::vector<fs::path>& paths, std::string_view why) {
-  if (!are_shards(paths)) return data::Corpus(paths);
+data::Corpus text_of(const std::vector<fs::path>& paths, std::string_view why, const data::TextOptions& options) {
+  if (!are_shards(paths)) return data::Corpus(paths, options);
   throw Error("[data] {}: expected text, found token shards; {}", paths.front().string(), why);
 }
 

@@ -13,6 +13,7 @@ namespace quern::train {
 bool are_shards(const std::vector<std::filesystem::path>& paths);
 
 // The text in `paths`. Throws the errors of Corpus, and Error for token shards; `why` explains what needs text.
-data::Corpus text_of(const std::vector<std::filesystem::path>& paths, std::string_view why);
+data::Corpus text_of(const std::vector<std::filesystem::path>& paths, std::string_view why,
+                     const data::TextOptions& options);
 
 }  // namespace quern::train

@@ -4,14 +4,19 @@
 #include <functional>
 #include <vector>
 
+#include "config/data_sources.h"
 #include "core/error.h"
 #include "data/bpe_trainer.h"
 #include "data/byte_tokenizer.h"
 #include "data/char_tokenizer.h"
 #include "data/corpus.h"
+#include "data/mixed_batches.h"
+#include "data/shuffled_sequences.h"
 #include "data/stories.h"
-#include "data/stream_batches.h"
+#include "data/stream_sequences.h"
+#include "data/text_parts.h"
 #include "data/token_buffer.h"
+#include "data/token_sequences.h"
 #include "data/token_shards.h"
 #include "dataset/data_kind.h"
 #include "dataset/stream_dataset.h"
@@ -21,60 +26,61 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Visits every document of the text; can be called repeatedly.
-using ForEachDocument = std::function<void(const data::Corpus::Visitor&)>;
-
-// Reports how much of the text has been processed.
-struct Meter {
-  uint64_t total = 0;
-  Progress progress = {};
-  uint64_t done = 0;
-  void add(std::string_view what, uint64_t bytes) {
-    done += bytes;
-    if (progress) progress(what, std::min(done, total), total);
-  }
+// The text of a source, to be tokenised before the first step.
+struct TextInput {
+  std::string name;
+  double weight = 1;
+  data::TextSources files = {};
 };
 
 // Rethrows an Error of a tokenizer, which does not know its input's origin, with the file and, if the document is cut
-// into pieces, the offset of the piece.
-[[noreturn]] void throw_in_file(const Error& error, const fs::path& file, size_t begin) {
-  if (begin == 0) throw Error("[data] {}: {}", file.string(), error.what());
-  throw Error("[data] {}: after byte {}: {}", file.string(), begin, error.what());
+// into parts, the offset of the part.
+[[noreturn]] void throw_in_file(const Error& error, const data::TextPart& part) {
+  if (part.begin == 0) throw Error("[data] {}: {}", part.source.name(), error.what());
+  throw Error("[data] {}: after byte {}: {}", part.source.name(), part.begin, error.what());
 }
 
 void check_any_text(uint64_t bytes, std::string_view name) {
   if (bytes == 0) throw Error("[data] {}: expected text, found only empty documents", name);
 }
 
-std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary, std::string_view name,
-                                                 Meter meter, const ForEachDocument& for_each) {
+// Visits the text and reports how much of the files has been read.
+void for_each_part(const data::TextSources& files, std::string_view what, const Progress& progress,
+                   const data::PartVisitor& visit) {
+  uint64_t total = 0;
+  for (const std::shared_ptr<const data::TextSource>& file : files) total += file->size();
+  data::for_each_part(files, [&](const data::TextPart& part) {
+    visit(part);
+    if (progress) progress(what, std::min(part.bytes_read, total), total);
+  });
+}
+
+std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary, const TextInput& text,
+                                                 const Progress& progress) {
+  uint64_t bytes = 0;
   switch (kind) {
     case TokenizerKind::kByte:
       return std::make_unique<data::ByteTokenizer>();
     case TokenizerKind::kChar: {
       data::CharTokenizerBuilder builder;
-      uint64_t bytes = 0;
-      for_each([&](std::string_view text, const fs::path& file) {
-        bytes += text.size();
-        builder.add(text, file.string());
-        meter.add("reading the text", text.size());
+      for_each_part(text.files, "reading the text", progress, [&](const data::TextPart& part) {
+        bytes += part.text.size();
+        builder.add(part.text, part.source.name());
       });
-      check_any_text(bytes, name);
-      return builder.build(name);
+      check_any_text(bytes, text.name);
+      return builder.build(text.name);
     }
     case TokenizerKind::kBpe: {
       data::BpeTrainer trainer;
-      uint64_t bytes = 0;
-      for_each([&](std::string_view text, const fs::path&) {
-        bytes += text.size();
-        while (!text.empty()) {  // same pieces as TokenBuffer::append_text(); no merges across pieces
-          const std::string_view piece = text.substr(0, data::piece_length(text));
-          trainer.add(piece);
-          meter.add("reading the text", piece.size());
-          text.remove_prefix(piece.size());
+      for_each_part(text.files, "reading the text", progress, [&](const data::TextPart& part) {
+        bytes += part.text.size();
+        for (std::string_view rest = part.text; !rest.empty();) {  // same pieces as TokenBuffer::append_text()
+          const size_t length = data::piece_length(rest);
+          trainer.add(rest.substr(0, length));
+          rest.remove_prefix(length);
         }
       });
-      check_any_text(bytes, name);
+      check_any_text(bytes, text.name);
       return trainer.train(data::with_end_of_text(vocabulary));
     }
     case TokenizerKind::kFile:
@@ -83,27 +89,30 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
   throw Error("[data] tokenizer: expected byte, char or bpe, found a file, which is loaded, not learned");
 }
 
-TokenisedText tokenise(const data::Tokenizer& tokenizer, std::string_view name, Meter meter,
-                       const ForEachDocument& for_each) {
-  TokenisedText result;
-  auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(tokenizer.vocabulary_size()));
+struct TextSize {
+  uint64_t bytes = 0;
+  uint64_t documents = 0;
+};
+
+// Appends the tokens of the text to `buffer`.
+TextSize append_tokens(const data::Tokenizer& tokenizer, const TextInput& text, const Progress& progress,
+                       data::TokenBuffer& buffer) {
+  TextSize size;
   const std::optional<int32_t> end = tokenizer.end_of_text();
-  for_each([&](std::string_view text, const fs::path& file) {
-    result.bytes += text.size();
-    ++result.documents;
-    buffer->append_text(text, [&](std::string_view piece, std::vector<int32_t>& ids) {
+  for_each_part(text.files, "tokenising the text", progress, [&](const data::TextPart& part) {
+    size.bytes += part.text.size();
+    size.documents += part.ends_document ? 1 : 0;
+    buffer.append_text(part.text, [&](std::string_view piece, std::vector<int32_t>& ids) {
       try {
         tokenizer.encode_document_to(piece, ids);
       } catch (const Error& error) {
-        throw_in_file(error, file, static_cast<size_t>(piece.data() - text.data()));
+        throw_in_file(error, part);
       }
-      meter.add("tokenising the text", piece.size());
     });
-    if (end) buffer->append({&*end, 1});
+    if (end && part.ends_document) buffer.append({&*end, 1});
   });
-  check_any_text(result.bytes, name);
-  result.stream = std::move(buffer);
-  return result;
+  check_any_text(size.bytes, text.name);
+  return size;
 }
 
 // The tokenizer of shards is saved with the run, or next to the shards, if it exists at all.
@@ -113,13 +122,18 @@ fs::path tokenizer_of_shards(const fs::path& shards, const fs::path& of_run) {
   return fs::exists(beside) ? beside : fs::path();
 }
 
-Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths, const fs::path& of_run) {
-  for (const fs::path& path : paths) {
+std::vector<fs::path> as_paths(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
+
+// The shards of all sources are one stream.
+Dataset open_shards(const RunConfig& config, const std::vector<WeightedSource>& sources, const fs::path& of_run) {
+  std::vector<fs::path> all;
+  for (const WeightedSource& source : sources) all.insert(all.end(), source.paths.begin(), source.paths.end());
+  for (const fs::path& path : all) {
     if (!fs::exists(path)) throw Error("[data] {}: expected a file or folder, found nothing", path.string());
   }
   Dataset dataset;
   dataset.vocabulary = static_cast<uint32_t>(config.model.vocabulary);
-  const fs::path tokenizer_file = tokenizer_of_shards(paths[0], of_run);
+  const fs::path tokenizer_file = tokenizer_of_shards(all[0], of_run);
   if (!tokenizer_file.empty()) {
     dataset.tokenizer = data::Tokenizer::load(tokenizer_file.string());
     dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
@@ -128,46 +142,119 @@ Dataset open_shards(const RunConfig& config, const std::vector<fs::path>& paths,
     throw Error(
         "[data] {}: token shards need the size of their vocabulary; set model.vocabulary, or put their tokenizer.json "
         "next to them",
-        paths[0].string());
+        all[0].string());
   }
-  auto shards = std::make_unique<data::TokenShards>(paths, dataset.vocabulary);
+  auto shards = std::make_unique<data::TokenShards>(all, dataset.vocabulary);
   if (dataset.tokenizer != nullptr) shards->check_tokenizer(dataset.tokenizer->digest(), tokenizer_file);
+  uint64_t begin = 0;
+  for (const WeightedSource& source : sources) {
+    const bool is_last = dataset.sources.size() + 1 == sources.size();
+    const uint64_t end =
+        is_last ? shards->size() : begin + data::TokenShards(as_paths(source.paths), dataset.vocabulary).size();
+    const data::TokenRange range{shards.get(), begin, end};
+    dataset.sources.push_back({source_name(source.paths), source.weight,
+                               data::split_by_position(range, config.data.validation_fraction), std::nullopt});
+    begin = end;
+  }
   dataset.stream = std::move(shards);
   return dataset;
 }
 
-Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, uint64_t size, const OpenOptions& options,
-                  const ForEachDocument& for_each) {
-  const Meter meter{size, options.progress};
+Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const std::vector<TextInput>& inputs,
+                  const OpenOptions& options) {
   const bool known = fs::exists(tokenizer_file);
+  TextInput all{.name = data_name(config)};
+  for (const TextInput& input : inputs) all.files.insert(all.files.end(), input.files.begin(), input.files.end());
   Dataset dataset;
-  dataset.tokenizer =
-      known ? data::Tokenizer::load(tokenizer_file.string())
-            : learn_tokenizer(config.data.tokenizer, config.data.vocabulary, data_name(config), meter, for_each);
-  TokenisedText text = tokenise(*dataset.tokenizer, data_name(config), meter, for_each);
-  if (!known && text.documents > 1 && !dataset.tokenizer->end_of_text() && options.warn) {
+  dataset.tokenizer = known ? data::Tokenizer::load(tokenizer_file.string())
+                            : learn_tokenizer(config.data.tokenizer, config.data.vocabulary, all, options.progress);
+  auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(dataset.tokenizer->vocabulary_size()));
+  TextSize size;
+  for (const TextInput& input : inputs) {
+    const uint64_t begin = buffer->size();
+    const TextSize added = append_tokens(*dataset.tokenizer, input, options.progress, *buffer);
+    size = {size.bytes + added.bytes, size.documents + added.documents};
+    const data::TokenRange range{buffer.get(), begin, buffer->size()};
+    dataset.sources.push_back(
+        {input.name, input.weight, data::split_by_position(range, config.data.validation_fraction), std::nullopt});
+  }
+  if (!known && size.documents > 1 && !dataset.tokenizer->end_of_text() && options.warn) {
     options.warn(no_end_of_text(data_name(config), *dataset.tokenizer));
   }
-  dataset.stream = std::move(text.stream);
+  dataset.stream = std::move(buffer);
   dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
   dataset.bytes_per_token =
-      static_cast<double>(text.bytes) / static_cast<double>(std::max<uint64_t>(1, dataset.stream->size()));
+      static_cast<double>(size.bytes) / static_cast<double>(std::max<uint64_t>(1, dataset.stream->size()));
   return dataset;
 }
 
 // All stories are one document for every tokenizer: the text itself marks where each one ends.
 Dataset open_stories(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
-  const std::string text = data::stories_text(config.train.seed, config.data.stories_bytes);
-  Dataset dataset = open_text(config, tokenizer_file, text.size(), options,
-                              [&](const data::Corpus::Visitor& visit) { visit(text, "stories"); });
+  std::string text = data::stories_text(config.train.seed, config.data.stories_bytes);
+  TextInput stories{.name = "stories"};
+  stories.files.push_back(std::make_shared<data::TextSource>("stories", std::move(text)));
+  Dataset dataset = open_text(config, tokenizer_file, {stories}, options);
   dataset.floor = data::stories_entropy().nats_per_byte * dataset.bytes_per_token;
   return dataset;
 }
 
+Dataset open_files(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
+  const std::vector<WeightedSource> sources = weighted_sources(config);
+  std::vector<fs::path> all;
+  for (const WeightedSource& source : sources) all.insert(all.end(), source.paths.begin(), source.paths.end());
+  if (are_shards(all)) return open_shards(config, sources, tokenizer_file);
+  std::vector<TextInput> inputs;
+  for (const WeightedSource& source : sources) {
+    const data::Corpus corpus(as_paths(source.paths), text_options(config));
+    inputs.push_back(
+        {source_name(source.paths), source.weight, open_text_files(corpus, options, !fs::exists(tokenizer_file))});
+  }
+  return open_text(config, tokenizer_file, inputs, options);
+}
+
 }  // namespace
 
+std::vector<data::HeldOut> Dataset::held_out() const {
+  std::vector<data::HeldOut> parts;
+  for (const DataSource& source : sources) {
+    if (source.split.validation.size() > 0) parts.push_back({source.split.validation, source.weight});
+  }
+  return parts;
+}
+
+uint64_t Dataset::validation_tokens() const {
+  uint64_t tokens = 0;
+  for (const DataSource& source : sources) tokens += source.split.validation.size();
+  return tokens;
+}
+
+std::string source_name(const std::vector<std::string>& paths) {
+  return paths.empty() ? "stories" : fmt::format("{}", fmt::join(paths, ", "));
+}
+
 std::string data_name(const RunConfig& config) {
-  return config.data.paths.empty() ? "stories" : fmt::format("{}", fmt::join(config.data.paths, ", "));
+  std::vector<std::string> names;
+  for (const WeightedSource& source : weighted_sources(config)) names.push_back(source_name(source.paths));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+data::TextOptions text_options(const RunConfig& config) {
+  return {static_cast<data::Encoding>(config.data.encoding), config.data.field};
+}
+static_assert(static_cast<int>(TextEncoding::kBytes) == static_cast<int>(data::Encoding::kBytes));
+
+data::TextSources open_text_files(const data::Corpus& corpus, const OpenOptions& options, bool is_new) {
+  for (const data::Corpus::Folder& folder : corpus.folders()) {
+    if (is_new && options.note) options.note(folder.read_text());
+    if (const std::string skipped = folder.skipped_text(); is_new && options.warn && !skipped.empty()) {
+      options.warn(skipped);
+    }
+  }
+  data::TextSources sources = data::text_sources(corpus);
+  for (const std::string& done : data::conversions_text(sources)) {
+    if (is_new && options.warn) options.warn(done);
+  }
+  return sources;
 }
 
 std::string no_end_of_text(std::string_view data, const data::Tokenizer& tokenizer) {
@@ -198,42 +285,81 @@ fs::path given_tokenizer(const RunConfig& config) {
 
 Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
   if (config.data.sampling == Sampling::kStream) return open_stream(config, tokenizer_file, options);
-  const std::vector<fs::path> paths(config.data.paths.begin(), config.data.paths.end());
-  Dataset dataset;
-  if (paths.empty()) {
-    dataset = open_stories(config, tokenizer_file, options);
-  } else if (are_shards(paths)) {
-    dataset = open_shards(config, paths, tokenizer_file);
-  } else {
-    const data::Corpus corpus(paths);
-    dataset = open_text(config, tokenizer_file, corpus.bytes(), options,
-                        [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
-  }
-  dataset.split = data::split_by_position(*dataset.stream, config.data.validation_fraction);
-  check_length(data_name(config), "training text", dataset.split.train.size(), config.model.context);
-  if (config.data.validation_fraction > 0) {
-    check_length(data_name(config), "held-out text", dataset.split.validation.size(), config.model.context);
+  const bool stories = config.data.paths.empty() && config.data.sources.empty();
+  Dataset dataset = (stories ? open_stories : open_files)(config, tokenizer_file, options);
+  for (const DataSource& source : dataset.sources) {
+    check_length(source.name, "training text", source.split.train.size(), config.model.context);
+    if (config.data.validation_fraction > 0) {
+      check_length(source.name, "held-out text", source.split.validation.size(), config.model.context);
+    }
+    dataset.train_tokens += source.split.train.size();
   }
   dataset.fingerprint = data::fingerprint(*dataset.stream);
-  dataset.train_tokens = dataset.split.train.size();
   return dataset;
 }
 
+namespace {
+
+std::unique_ptr<data::SequenceSource> stream_sequences(const RunConfig& config, const Dataset& dataset, size_t i) {
+  auto sequences = std::make_unique<data::StreamSequences>(
+      *dataset.sources[i].text, *dataset.tokenizer,
+      data::StreamOptions{.context = static_cast<uint32_t>(config.model.context)});
+  if (config.data.shuffle == 0) return sequences;
+  return std::make_unique<data::ShuffledSequences>(
+      std::move(sequences), data::ShuffleOptions{.seed = config.train.seed,
+                                                 .window = static_cast<uint32_t>(config.data.shuffle),
+                                                 .source = static_cast<uint32_t>(i)});
+}
+
+}  // namespace
+
 std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset,
                                                     const DataStart& start) {
-  const auto context = static_cast<uint32_t>(config.model.context);
-  if (dataset.text) {
-    return std::make_unique<data::StreamBatches>(*dataset.text, *dataset.tokenizer,
-                                                 data::StreamOptions{.context = context});
-  }
-  const data::BatchOptions options{
+  data::BatchOptions options{
       .seed = config.train.seed,
-      .context = context,
-      .sequences_per_step = static_cast<uint32_t>(config.train.batch * config.train.accumulation),
+      .context = static_cast<uint32_t>(config.model.context),
+      .sequences_per_step = static_cast<uint32_t>(config.sequences_per_step()),
       .order = config.data.sampling == Sampling::kEpoch ? data::Order::kEpoch : data::Order::kRandom,
       .first_step = start.step,
       .first_sequence = start.sequence};
-  return std::make_unique<data::TrainingBatches>(dataset.split.train, options);
+  if (!dataset.has_position()) {
+    return std::make_unique<data::TrainingBatches>(dataset.sources.front().split.train, options);
+  }
+  std::vector<data::MixedBatches::Source> sources;
+  for (size_t i = 0; i < dataset.sources.size(); ++i) {
+    const DataSource& source = dataset.sources[i];
+    options.source = static_cast<uint32_t>(i);
+    if (source.text) {
+      sources.push_back({stream_sequences(config, dataset, i), source.weight});
+    } else {
+      sources.push_back({std::make_unique<data::TokenSequences>(source.split.train, options), source.weight});
+    }
+  }
+  return std::make_unique<data::MixedBatches>(config.train.seed, std::move(sources));
+}
+
+uint64_t reader_bytes(const RunConfig& config, const Dataset& dataset) {
+  const uint64_t window = config.data.shuffle * (config.model.context + 1) * sizeof(int32_t);
+  return dataset.is_streaming() ? 2 * window * dataset.sources.size() : 0;
+}
+
+// Half of what `zstd -dc` (1 GB/s) and the same as what `gzip -dc` (0.14 GB/s) reach, on one core of a busy machine.
+std::string resume_text(const Dataset& dataset, const data::StreamPosition& position) {
+  constexpr double kZstdRate = 500e6, kOtherRate = 140e6;  // bytes of text per second
+  std::vector<std::string> lines;
+  for (size_t i = 0; i < dataset.sources.size(); ++i) {
+    const DataSource& source = dataset.sources[i];
+    if (!source.text || source.text->is_indexed()) continue;
+    const data::SourcePosition at = position.of(i);
+    const data::TextSource& file = source.text->file(at.file % source.text->files());
+    const double bytes = static_cast<double>(at.piece) * data::TextPieces::kPieceBytes;
+    const bool zstd = data::compression_of(file.name()) == data::Compression::kZstd;
+    const double seconds = file.is_plain() ? 0 : bytes / (zstd ? kZstdRate : kOtherRate);
+    if (seconds < 1) continue;
+    lines.push_back(fmt::format("{}: reading {:.1f} GB again to get to the position of the checkpoint, about {:.0f} s",
+                                file.name(), bytes / 1e9, seconds));
+  }
+  return fmt::format("{}", fmt::join(lines, "; "));
 }
 
 void check_length(std::string_view name, std::string_view part, uint64_t tokens, uint64_t context) {
@@ -247,20 +373,24 @@ void check_same_data(const RunConfig& config, const Dataset& dataset, const data
   if (found == started) return;
   throw Error(
       "[data] {}: changed since the run was started: expected {} {} with hash {:016x}, found {} with hash {:016x}",
-      data_name(config), started.tokens, dataset.text ? "bytes" : "tokens", started.hash, found.tokens, found.hash);
+      data_name(config), started.tokens, dataset.is_streaming() ? "bytes" : "tokens", started.hash, found.tokens,
+      found.hash);
 }
 
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary,
-                                                 const std::vector<fs::path>& paths, const Progress& progress) {
-  const data::Corpus corpus = text_of(paths, "a tokenizer is learned from text");
-  return learn_tokenizer(kind, vocabulary, paths.front().string(), {corpus.bytes(), progress},
-                         [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
+                                                 const std::vector<fs::path>& paths, const data::TextOptions& text,
+                                                 const Progress& progress) {
+  const data::Corpus corpus = text_of(paths, "a tokenizer is learned from text", text);
+  return learn_tokenizer(kind, vocabulary, TextInput{paths.front().string(), 1, data::text_sources(corpus)}, progress);
 }
 
-TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths, const Progress& progress) {
-  const data::Corpus corpus = text_of(paths, "they are already tokenised");
-  return tokenise(tokenizer, paths.front().string(), {corpus.bytes(), progress},
-                  [&](const data::Corpus::Visitor& visit) { corpus.for_each_document(visit); });
+TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths,
+                       const data::TextOptions& text, const OpenOptions& options) {
+  const data::Corpus corpus = text_of(paths, "they are already tokenised", text);
+  const TextInput input{paths.front().string(), 1, open_text_files(corpus, options, true)};
+  auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(tokenizer.vocabulary_size()));
+  const TextSize size = append_tokens(tokenizer, input, options.progress, *buffer);
+  return {std::move(buffer), size.bytes, size.documents};
 }
 
 }  // namespace quern::train

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "config/data_sources.h"
 #include "core/error.h"
 #include "data/bpe_trainer.h"
 #include "data/byte_tokenizer.h"
@@ -24,13 +25,34 @@ namespace fs = std::filesystem;
 // half a second; 200 MB would take three seconds and 100 GB half an hour.
 constexpr uint64_t kMaxSamples = 512;
 
-data::TextSources sources_of(const RunConfig& config) {
-  if (config.data.paths.empty()) {
-    std::string text = data::stories_text(config.train.seed, config.data.stories_bytes);
-    return {std::make_shared<data::TextSource>("stories", std::move(text))};
+// The text of one source of a run.
+struct StreamSource {
+  std::string name;
+  double weight = 1;
+  data::TextSources files = {};
+};
+
+std::vector<StreamSource> sources_of(const RunConfig& config, const OpenOptions& options, bool is_new) {
+  std::vector<StreamSource> sources;
+  for (const WeightedSource& source : weighted_sources(config)) {
+    sources.push_back({source_name(source.paths), source.weight});
+    data::TextSources& files = sources.back().files;
+    if (source.paths.empty()) {
+      std::string text = data::stories_text(config.train.seed, config.data.stories_bytes);
+      files = {std::make_shared<data::TextSource>("stories", std::move(text))};
+    } else {
+      const std::vector<fs::path> paths(source.paths.begin(), source.paths.end());
+      constexpr std::string_view kWhy = "data.sampling = stream tokenises text: use random or epoch";
+      files = open_text_files(text_of(paths, kWhy, text_options(config)), options, is_new);
+    }
   }
-  const std::vector<fs::path> paths(config.data.paths.begin(), config.data.paths.end());
-  return data::text_sources(text_of(paths, "data.sampling = stream tokenises text: use random or epoch"));
+  return sources;
+}
+
+data::TextSources all_files(const std::vector<StreamSource>& sources) {
+  data::TextSources all;
+  for (const StreamSource& source : sources) all.insert(all.end(), source.files.begin(), source.files.end());
+  return all;
 }
 
 // Whether there may be more than one document. The number of documents in JSON Lines is unknown until all are read.
@@ -40,20 +62,29 @@ bool may_have_documents(const data::TextSources& sources) {
          });
 }
 
-// Visits `count` evenly spaced pieces.
-void for_each_piece(const data::TextPieces& text, uint64_t count, const Progress& progress,
+// Visits at most `max` pieces: evenly spaced ones of indexed text, otherwise the first ones.
+void for_each_piece(const data::TextPieces& text, uint64_t max, const Progress& progress,
                     const data::TextPieces::Visitor& visit) {
-  std::string scratch;
-  for (uint64_t i = 0; i < count; ++i) {
-    text.visit(text.count() / count * i + text.count() % count * i / count, scratch, visit);
-    if (progress) progress("reading the text", i + 1, count);
+  data::TextPieces::Raw raw;
+  if (text.is_indexed()) {
+    const uint64_t count = std::min(text.count(), max);
+    for (uint64_t i = 0; i < count; ++i) {
+      text.visit(text.count() / count * i + text.count() % count * i / count, raw, visit);
+      if (progress) progress("reading the text", i + 1, count);
+    }
+    return;
+  }
+  data::PieceCursor cursor(text);
+  for (uint64_t i = 0; i < max && cursor.round(cursor.next(raw)) == 0; ++i) {
+    data::TextPieces::visit(raw, visit);
+    if (progress) progress("reading the text", i + 1, std::max(i + 1, std::min<uint64_t>(max, 100'000)));
   }
 }
 
 std::unique_ptr<data::Tokenizer> learn_characters(const data::TextPieces& text, std::string_view name,
                                                   const Progress& progress) {
   data::CharTokenizerBuilder builder;
-  for_each_piece(text, text.count(), progress, [&](const data::TextPieces::Span& span) {
+  for_each_piece(text, UINT64_MAX, progress, [&](const data::TextPieces::Span& span) {
     builder.add(span.text, span.begin == 0 ? span.source : fmt::format("{}: after byte {}", span.source, span.begin));
   });
   return builder.build(name);
@@ -62,8 +93,7 @@ std::unique_ptr<data::Tokenizer> learn_characters(const data::TextPieces& text, 
 std::unique_ptr<data::Tokenizer> learn_bpe(const data::TextPieces& text, uint64_t vocabulary,
                                            const Progress& progress) {
   data::BpeTrainer trainer;
-  for_each_piece(text, std::min(text.count(), kMaxSamples), progress,
-                 [&](const data::TextPieces::Span& span) { trainer.add(span.text); });
+  for_each_piece(text, kMaxSamples, progress, [&](const data::TextPieces::Span& span) { trainer.add(span.text); });
   if (progress) progress("learning a vocabulary", 0, 1);
   return trainer.train(data::with_end_of_text(vocabulary));
 }
@@ -88,67 +118,97 @@ struct Sample {
   uint64_t in_files = 0;  // bytes, including the JSON around the text
   uint64_t bytes = 0;     // of text
   uint64_t tokens = 0;
+  double expansion = 1;  // bytes of text per byte of a compressed or converted file
 };
 
 // Tokenises pieces from the start until there are `wanted` tokens or no more pieces; appends to `buffer` if not null.
-void take_tokens(const data::TextPieces& text, const data::Tokenizer& tokenizer, uint64_t wanted,
-                 const Progress& progress, data::TokenBuffer* buffer, Sample& sample) {
-  std::string scratch;
+// Returns how many tokens there were.
+uint64_t take_tokens(const data::TextPieces& text, const data::Tokenizer& tokenizer, uint64_t wanted,
+                     const Progress& progress, data::TokenBuffer* buffer, Sample& sample) {
+  if (text.empty()) return 0;
   std::vector<int32_t> tokens;
-  uint64_t found = 0, i = 0;
-  for (; i < text.count() && found < wanted; ++i) {
-    sample.bytes += tokens_of_piece(text, tokenizer, i, scratch, tokens);
+  data::TextPieces::Raw raw;
+  data::PieceCursor cursor(text);
+  uint64_t found = 0;
+  for (uint64_t i = 0; found < wanted; ++i) {
+    if (text.is_indexed() && i == text.count()) break;
+    if (cursor.round(cursor.next(raw)) > 0) break;
+    sample.bytes += tokens_of_piece(raw, tokenizer, tokens);
     sample.tokens += tokens.size();
+    sample.in_files += raw.end - raw.begin;
     if (buffer != nullptr) buffer->append(std::span(tokens).first(std::min(tokens.size(), wanted - found)));
     found += std::min<uint64_t>(tokens.size(), wanted - found);
-    if (progress) progress("tokenising held-out text", i + 1, text.count());
+    if (progress) progress("tokenising held-out text", std::min(found, wanted), wanted);
   }
-  sample.in_files += std::min(text.bytes(), i * data::TextPieces::kPieceBytes);
+  if (cursor.bytes_read() > 0) {
+    sample.expansion = static_cast<double>(cursor.text_read()) / static_cast<double>(cursor.bytes_read());
+  }
+  return found;
+}
+
+uint64_t bytes_of(const data::TextSources& files) {
+  uint64_t bytes = 0;
+  for (const std::shared_ptr<const data::TextSource>& file : files) bytes += file->size();
+  return bytes;
+}
+
+// Splits a source and tokenises its held-out text; returns an estimate of the number of training tokens.
+uint64_t add_source(const RunConfig& config, const StreamSource& source, const OpenOptions& options,
+                    data::TokenBuffer& validation, Dataset& dataset) {
+  auto [train, held_out] = data::TextPieces(source.files).split(config.data.validation_fraction);
+  Sample sample;
+  const uint64_t context = config.model.context, begin = validation.size();
+  const uint64_t first = take_tokens(train, *dataset.tokenizer, context + 1, {}, nullptr, sample);
+  check_length(source.name, "training text", first, context);
+  take_tokens(held_out, *dataset.tokenizer, options.validation_tokens, options.progress, &validation, sample);
+  if (config.data.validation_fraction > 0) {
+    check_length(source.name, "held-out text", validation.size() - begin, context);
+  }
+  const double bytes = train.is_indexed() ? static_cast<double>(train.bytes())
+                                          : static_cast<double>(bytes_of(source.files)) * sample.expansion *
+                                                (1 - config.data.validation_fraction);
+  dataset.sources.push_back({source.name, source.weight, {{}, {&validation, begin, validation.size()}}, train});
+  dataset.bytes_per_token = static_cast<double>(sample.bytes) / static_cast<double>(sample.tokens);
+  return static_cast<uint64_t>(static_cast<double>(sample.tokens) / static_cast<double>(sample.in_files) * bytes);
 }
 
 // Error unless the tokenizer can encode all of the text. Only a char tokenizer may not.
 void check_encodable(const data::TextPieces& text, const data::Tokenizer& tokenizer, const Progress& progress) {
   if (tokenizer.name() != "char") return;
-  std::string scratch;
   std::vector<int32_t> tokens;
-  for (uint64_t i = 0; i < text.count(); ++i) {
-    tokens_of_piece(text, tokenizer, i, scratch, tokens);
-    if (progress) progress("reading the text", i + 1, text.count());
-  }
+  for_each_piece(text, UINT64_MAX, progress, [&](const data::TextPieces::Span& span) {
+    try {
+      tokens.clear();
+      tokenizer.encode_document_to(span.text, tokens);
+    } catch (const Error& error) {
+      throw Error("[data] {}: {}", span.source, error.what());
+    }
+  });
 }
 
 }  // namespace
 
 Dataset open_stream(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
-  const data::TextSources sources = sources_of(config);
-  const data::TextPieces whole(sources);
   const bool known = fs::exists(tokenizer_file);
+  const std::vector<StreamSource> sources = sources_of(config, options, !known);
+  const data::TextSources files = all_files(sources);
   Dataset dataset;
-  dataset.tokenizer = known ? data::Tokenizer::load(tokenizer_file.string()) : learn(config, whole, options.progress);
-  if (!known && may_have_documents(sources) && !dataset.tokenizer->end_of_text() && options.warn) {
+  dataset.tokenizer =
+      known ? data::Tokenizer::load(tokenizer_file.string()) : learn(config, data::TextPieces(files), options.progress);
+  if (!known && may_have_documents(files) && !dataset.tokenizer->end_of_text() && options.warn) {
     options.warn(no_end_of_text(data_name(config), *dataset.tokenizer));
   }
-  if (options.check_text) check_encodable(whole, *dataset.tokenizer, options.progress);
+  if (options.check_text) check_encodable(data::TextPieces(files), *dataset.tokenizer, options.progress);
   dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
-  dataset.fingerprint = data::fingerprint(sources, dataset.tokenizer->to_json());
-
-  auto [train, held_out] = whole.split(config.data.validation_fraction);
-  Sample sample;
-  const uint64_t context = config.model.context;
-  take_tokens(train, *dataset.tokenizer, context + 1, {}, nullptr, sample);
-  check_length(data_name(config), "training text", sample.tokens, context);
+  dataset.fingerprint = data::fingerprint(files, dataset.tokenizer->to_json());
   auto validation = std::make_unique<data::TokenBuffer>(dataset.vocabulary);
-  take_tokens(held_out, *dataset.tokenizer, options.validation_tokens, options.progress, validation.get(), sample);
-  if (config.data.validation_fraction > 0) {
-    check_length(data_name(config), "held-out text", validation->size(), context);
+  for (const StreamSource& source : sources) {
+    dataset.train_tokens += add_source(config, source, options, *validation, dataset);
   }
-  dataset.bytes_per_token = static_cast<double>(sample.bytes) / static_cast<double>(sample.tokens);
-  dataset.train_tokens = static_cast<uint64_t>(
-      static_cast<double>(sample.tokens) / static_cast<double>(sample.in_files) * static_cast<double>(train.bytes()));
-  if (config.data.paths.empty()) dataset.floor = data::stories_entropy().nats_per_byte * dataset.bytes_per_token;
-  dataset.split.validation = {validation.get(), 0, validation->size()};
+  if (config.data.paths.empty() && config.data.sources.empty()) {
+    dataset.floor = data::stories_entropy().nats_per_byte * dataset.bytes_per_token;
+  }
   dataset.stream = std::move(validation);
-  dataset.text = std::move(train);
   return dataset;
 }
 

@@ -15,8 +15,8 @@ EvaluationText open_held_out(const TrainedModel& trained) {
   EvaluationText text;
   text.dataset = open_dataset(trained.config, trained.folder / kTokenizerFile);
   check_same_data(trained.config, text.dataset, trained.state.data);
-  text.range = text.dataset.split.validation;
-  if (text.range.size() == 0) {
+  text.ranges = text.dataset.held_out();
+  if (text.ranges.empty()) {
     throw Error("eval: {} was trained without held-out text; name a text to evaluate on", trained.folder.string());
   }
   return text;
@@ -63,7 +63,7 @@ EvaluationText open_shards(const TrainedModel& trained, const std::vector<std::f
 
 EvaluationText open_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths) {
   EvaluationText text;
-  text.other = tokenise(trained.needed_tokenizer(), paths).stream;
+  text.other = tokenise(trained.needed_tokenizer(), paths, text_options(trained.config)).stream;
   return text;
 }
 
@@ -73,14 +73,14 @@ EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vect
   if (paths.empty()) return open_held_out(trained);
   const bool shards = are_shards(paths);
   EvaluationText text = shards ? open_shards(trained, paths) : open_text(trained, paths);
-  text.range = {text.other.get(), 0, text.other->size()};
-  check_length(paths.front().string(), shards ? "shards" : "text", text.range.size(), trained.config.model.context);
+  text.ranges = {{{text.other.get(), 0, text.other->size()}}};
+  check_length(paths.front().string(), shards ? "shards" : "text", text.other->size(), trained.config.model.context);
   return text;
 }
 
 Evaluation evaluate_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths, size_t threads) {
   const EvaluationText text = open_evaluation_text(trained, paths);
-  const data::ValidationBatches windows(text.range, static_cast<uint32_t>(trained.model->config().context));
+  const data::ValidationBatches windows(text.ranges, static_cast<uint32_t>(trained.model->config().context));
   return evaluate(*trained.model, windows, threads, trained.tokenizer.get());
 }
 

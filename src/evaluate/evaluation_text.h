@@ -14,9 +14,9 @@
 namespace quern::train {
 
 struct EvaluationText {
-  std::string note;  // why bits per byte is unknown or uncertain; empty if it is certain
-  data::TokenRange range;
-  // Owners of the tokens in `range`.
+  std::string note;                   // why bits per byte is unknown or uncertain; empty if it is certain
+  std::vector<data::HeldOut> ranges;  // one, or one for each source of the data
+  // Owners of the tokens in `ranges`.
   Dataset dataset;
   std::unique_ptr<data::TokenStream> other;
 };

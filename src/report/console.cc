@@ -122,6 +122,11 @@ void Console::on_warning(const std::string& text) {
   out_.print("warning: {}\n", printable(text));
 }
 
+void Console::on_note(const std::string& text) {
+  finish();
+  out_.print("{}\n", printable(text));
+}
+
 void Console::finish() {
   if (open_line_) out_.print("\n");
   open_line_ = false;

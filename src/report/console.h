@@ -39,6 +39,7 @@ class Console : public train::Observer {
   void on_validation(uint64_t step, double loss) override;
   void on_end(const train::RunEnd& end) override;
   void on_warning(const std::string& text) override;
+  void on_note(const std::string& text) override;
 
   // Ends the progress line, if one is open.
   void finish();

@@ -90,6 +90,8 @@ class Observer {
   virtual void on_step_end(uint64_t /*step*/) {}
   virtual void on_end(const RunEnd&) {}
   virtual void on_warning(const std::string&) {}
+  // What is good to know and no reason to change anything, such as the files of a directory.
+  virtual void on_note(const std::string&) {}
 };
 
 }  // namespace quern::train

@@ -33,6 +33,7 @@ class Observers : public Observer {
   void on_step_end(uint64_t step) override { call(&Observer::on_step_end, step); }
   void on_end(const RunEnd& end) override { call(&Observer::on_end, end); }
   void on_warning(const std::string& text) override { call(&Observer::on_warning, text); }
+  void on_note(const std::string& text) override { call(&Observer::on_note, text); }
 
  private:
   template <typename Function, typename... Arguments>

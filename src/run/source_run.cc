@@ -10,6 +10,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/tensor_refs.h"
 #include "config/config_fields.h"
+#include "config/data_sources.h"
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -114,7 +115,10 @@ fs::path resolve_source(RunConfig& config, const Warn& warn) {
   const Source source = source_of(config.init.from);
   check_same_model(read_config(source.run), config, source.run);
   const fs::path tokenizer = source.run / kTokenizerFile;
-  const std::vector<fs::path> paths(config.data.paths.begin(), config.data.paths.end());
+  std::vector<fs::path> paths;
+  for (const WeightedSource& data : weighted_sources(config)) {
+    paths.insert(paths.end(), data.paths.begin(), data.paths.end());
+  }
   if (!fs::exists(tokenizer) && (paths.empty() || !are_shards(paths))) {
     throw Error("[run] {}: has no {}, because it was trained on token shards; give token shards as DATA",
                 source.run.string(), kTokenizerFile);

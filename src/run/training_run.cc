@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "config/data_sources.h"
 #include "config/history.h"
 #include "config/run_folder.h"
 #include "core/error.h"
@@ -26,7 +27,8 @@ OpenOptions open_options(const RunConfig& config, bool resumed, Observer& observ
   return {.progress = progress,
           .validation_tokens = validation_tokens(config),
           .check_text = !resumed && !config.init.from.empty(),
-          .warn = [&observer](const std::string& text) { observer.on_warning(text); }};
+          .warn = [&observer](const std::string& text) { observer.on_warning(text); },
+          .note = [&observer](const std::string& text) { observer.on_note(text); }};
 }
 
 // The Error that f throws, or null.
@@ -40,6 +42,18 @@ std::exception_ptr failure_of(F f) {
   return nullptr;
 }
 
+// Error unless sources that moved have the same weights.
+void check_same_weights(const RunConfig& own, const RunConfig& config) {
+  const std::vector<WeightedSource> before = weighted_sources(own), now = weighted_sources(config);
+  const auto same_weight = [](const WeightedSource& a, const WeightedSource& b) { return a.weight == b.weight; };
+  if (std::ranges::equal(before, now, same_weight)) return;
+  throw Error(
+      "[config] data.sources: expected the sources of the run with their weights, in other places, found {}; to train "
+      "on "
+      "another mixture, start a new run with --from",
+      config.data.sources.empty() ? "data.paths" : in_quotes(config.data.sources.front()));
+}
+
 }  // namespace
 
 Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokenizer_file, Observer& observer,
@@ -51,7 +65,7 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
       warn_([&observer](const std::string& text) { observer.on_warning(text); }),
       dataset_(open_dataset(config, tokenizer_file,
                             open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop))),
-      program_bytes_(resident_bytes()),
+      program_bytes_(resident_bytes() + reader_bytes(config, dataset_)),
       state_(initial_state()) {}
 
 void Run::begin() {
@@ -75,6 +89,7 @@ void Run::resume(const RunConfig& own) {
   const std::optional<RunState> saved = found ? std::optional(found->state()) : std::nullopt;
   check_same_run(own, saved);
   if (saved) state_ = *saved;
+  if (saved && saved->stream) report_rereading(*saved->stream);
   const bool changed = has_changes(own, config_);
   if (changed) record_changes(own, state_.step);
   enter_stage();
@@ -85,6 +100,11 @@ void Run::resume(const RunConfig& own) {
     initialise();
   }
   if (changed) write_config(with_change(own, config_, state_.step + 1), folder_);
+}
+
+// Compressed text cannot be read from the middle.
+void Run::report_rereading(const data::StreamPosition& position) {
+  if (const std::string text = resume_text(dataset_, position); !text.empty()) observer_.on_note(text);
 }
 
 // Only in memory: what cannot be allocated must not be recorded.
@@ -162,8 +182,8 @@ RunStart Run::start_report() {
           .incidents = state_.incidents,
           .parameters = stage_->model->parameters().count(),
           .train_tokens = dataset_.train_tokens,
-          .validation_tokens = dataset_.split.validation.size(),
-          .estimated = dataset_.text.has_value(),
+          .validation_tokens = dataset_.validation_tokens(),
+          .estimated = dataset_.is_streaming(),
           .vocabulary = dataset_.vocabulary,
           .flops_per_token = stage_->model->activations().training_flops(config_.model.context),
           .floor = dataset_.floor,
@@ -233,7 +253,7 @@ void Run::show_weights() const {
 }
 
 RunState Run::initial_state() const {
-  return {.stream = dataset_.text ? std::optional(data::StreamPosition{}) : std::nullopt,
+  return {.stream = dataset_.has_position() ? std::optional(data::StreamPosition{}) : std::nullopt,
           .seed = config_.train.seed,
           .precision = std::string(precision_name(config_.train.precision)),
           .data = dataset_.fingerprint};
@@ -259,13 +279,14 @@ void Run::check_same_run(const RunConfig& own, const std::optional<RunState>& st
     check("train.precision", state->precision, precision_name(config_at(own, state->step).train.precision));
   }
   const auto name = [](bool stream) -> std::string_view { return stream ? "a stream" : "no stream"; };
-  check("data.sampling", name(state->stream.has_value()), name(dataset_.text.has_value()));
+  check("data.sampling", name(state->stream.has_value()), name(dataset_.has_position()));
   check_same_data(config_, dataset_, state->data);
 }
 
 // Text that moved has the same tokens as before.
 void Run::check_same_text(const RunConfig& own, const std::optional<RunState>& state) const {
-  if (own.data.paths == config_.data.paths) return;
+  if (own.data.paths == config_.data.paths && own.data.sources == config_.data.sources) return;
+  check_same_weights(own, config_);
   if (!state) {
     throw Error("[run] {}: has no checkpoint yet, so it cannot be told whether {} is the same text; start a new run",
                 folder_.string(), data_name(config_));

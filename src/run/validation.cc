@@ -33,7 +33,7 @@ uint64_t validation_tokens(const RunConfig& config) {
 
 Validation::Validation(const RunConfig& config, const Dataset& dataset) : config_(config) {
   if (config.data.validation_fraction == 0) return;
-  windows_.emplace(dataset.split.validation, static_cast<uint32_t>(config.model.context), max_windows(config));
+  windows_.emplace(dataset.held_out(), static_cast<uint32_t>(config.model.context), max_windows(config));
 }
 
 void Validation::measure(Trainer& trainer, RunState& state) const {

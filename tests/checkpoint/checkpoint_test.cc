@@ -383,7 +383,7 @@ TEST(State, FormatIsUnchanged) {
                           .updates = 18,
                           .tokens = 40960,
                           .data_position = 368,
-                          .stream = data::StreamPosition{.piece = 0, .token = 40960},
+                          .stream = data::StreamPosition{{{.piece = 0, .token = 40960}}},
                           .losses = {.count = 20, .mean = 1.7961112226614202, .variance = 0.1963481235704225},
                           .seed = 1,
                           .data = {.tokens = 220156, .hash = 0x09864fc38202a5c5},
@@ -406,6 +406,17 @@ TEST(State, OlderFilesHaveNoLoss) {
   EXPECT_EQ(parse_state(resealed(json), "state.json").state.loss, 2.5);
   json.erase("loss");
   EXPECT_EQ(parse_state(resealed(json), "state.json").state.loss, std::nullopt);
+}
+
+TEST(State, KeepsThePositionsOfAllSources) {
+  RunState state = state_at(12);
+  state.stream = data::StreamPosition{{{.file = 3, .piece = 7, .token = 1, .drawn = 99}, {.piece = 2, .token = 5}}};
+  EXPECT_EQ(parse_state(to_json(StateFile{state, {}}), "state.json").state, state);
+  state.stream->sources.resize(1);
+  EXPECT_EQ(parse_state(to_json(StateFile{state, {}}), "state.json").state, state);
+  auto json = nlohmann::json::parse(to_json(StateFile{state, {}}));
+  json["stream"]["piece"] = -1;
+  EXPECT_THROW(parse_state(resealed(json), "state.json"), Error);
 }
 
 // They counted every step as an update, and continue from there.

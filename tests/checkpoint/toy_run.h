@@ -55,18 +55,18 @@ class ToyRun {
 };
 
 inline RunState state_at(uint64_t step) {
-  return {
-      .step = step,
-      .updates = step / 2,
-      .tokens = step * 2048,
-      .data_position = step * 16,
-      .stream = step % 2 == 0 ? std::optional(data::StreamPosition{.piece = 7 * step, .token = step}) : std::nullopt,
-      .seed = 0xFFFFFFFFFFFFFFFF - step,
-      .loss_scale = 65536.0,
-      .data = {.tokens = 1'000'000, .hash = 0x0123456789ABCDEF * step},
-      .validation_loss = 1.0 / 3.0 + 1.0 / static_cast<double>(step + 1),
-      .best_validation_loss = 0.1,
-      .best_step = std::min<uint64_t>(step, 3)};
+  return {.step = step,
+          .updates = step / 2,
+          .tokens = step * 2048,
+          .data_position = step * 16,
+          .stream =
+              step % 2 == 0 ? std::optional(data::StreamPosition{{{.piece = 7 * step, .token = step}}}) : std::nullopt,
+          .seed = 0xFFFFFFFFFFFFFFFF - step,
+          .loss_scale = 65536.0,
+          .data = {.tokens = 1'000'000, .hash = 0x0123456789ABCDEF * step},
+          .validation_loss = 1.0 / 3.0 + 1.0 / static_cast<double>(step + 1),
+          .best_validation_loss = 0.1,
+          .best_step = std::min<uint64_t>(step, 3)};
 }
 
 inline constexpr HfConfig kToyConfig = {.layers = 3, .heads = 2, .width = 8, .context = 16, .vocabulary = 5};

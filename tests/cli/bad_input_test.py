@@ -98,10 +98,12 @@ class Data(program.ProgramTest):
         self.fails("eval", "--run", self.path("run"), self.write("b.txt", TEXT[:9]),
                    says=["b.txt: text: expected at least 33 tokens", "found 9"])
 
-    def test_invalid_utf8_needs_the_byte_tokenizer(self):
+    def test_invalid_utf8_is_refused_for_every_tokenizer(self):
+        """The byte and bpe tokenizers took it, and the char tokenizer advised to use them: a model of half characters."""
         file = self.write("a.txt", TEXT.encode() + b"\xff\xfe")
-        self.refuses(file, says=["a.txt", "UTF-8"])
-        self.train("bytes", file, "--steps", "1", "--tokenizer", "byte")
+        for tokenizer in ("char", "byte", "bpe"):
+            self.refuses(file, "--tokenizer", tokenizer, says=["a.txt: byte", "UTF-8", "iconv -f"])
+        self.train("bytes", file, "--steps", "1", "--tokenizer", "byte", "--set", "data.encoding=bytes")
 
 
 class Config(program.ProgramTest):

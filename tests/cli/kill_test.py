@@ -2,10 +2,11 @@
 
 Runs that save after every second step, so that much of their time is saving, are killed with SIGKILL and resumed
 until they end: 20 times after a random time, 10 times when a certain file of a checkpoint has appeared; 6 times with
-text that is tokenised while training. Each must end
-with the weights of an uninterrupted run, every step logged once, and no leftover files.
+text that is tokenised while training, 6 times with a shuffled mixture of compressed text. Each must end with the
+weights of an uninterrupted run, every step logged once, and no leftover files.
 """
 
+import gzip
 import json
 import os
 import random
@@ -144,6 +145,28 @@ class KillStream(Kill):
 
     def test_killed_streaming_runs_end_bit_identically(self):
         runs = self.survive("stream", STREAM_KILLS, self.after_a_time)
+        print(f"{STREAM_KILLS} kills in {runs} runs of {self.duration:.2f} s, {self.before_start} before there was a "
+              "config.toml")
+
+
+class KillMixture(Kill):
+    """A mixture of compressed streams, shuffled: every source's place is part of a checkpoint."""
+
+    @property
+    def settings(self):
+        if not (self.folder / "a.txt.gz").exists():
+            text = [" ".join(str(n * n % 9973) for n in range(k, 60_000, 3)) for k in (1, 2)]
+            self.write("a.txt.gz", gzip.compress(text[0].encode()))
+            lines = "".join(json.dumps({"body": text[1][i:i + 900]}) + "\n" for i in range(0, len(text[1]), 900))
+            self.write("b.jsonl.gz", gzip.compress(lines[:40_000].encode()) + gzip.compress(lines[40_000:].encode()))
+        sources = f'["{self.path("a.txt.gz")} 3", "{self.path("b.jsonl.gz")} 1"]'
+        return (*SETTINGS, "--tokenizer", "byte", "--set", "data.sampling=stream", "--set", "data.shuffle=100", "--set",
+                "data.field=body", "--set", f"data.sources={sources}")
+
+    def test_killed_mixtures_end_bit_identically(self):
+        self.train("one", *self.settings, "--threads", "1")
+        self.assertEqual(self.hash("one"), self.expected)
+        runs = self.survive("mixture", STREAM_KILLS, self.after_a_time)
         print(f"{STREAM_KILLS} kills in {runs} runs of {self.duration:.2f} s, {self.before_start} before there was a "
               "config.toml")
 

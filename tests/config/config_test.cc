@@ -115,6 +115,32 @@ TEST(RunConfig, EveryFieldIsDocumentedAndItsDefaultAllowed) {
   }
 }
 
+TEST(RunConfig, SourcesArePathsWithWeights) {
+  RunConfig config = parsed("[data]\nsources = ['my books/ 3', '/code 0.5']\n");
+  resolve_paths(config);
+  EXPECT_TRUE(config.data.sources[0].ends_with("/my books/ 3"));
+  EXPECT_EQ(config.data.sources[1], "/code 0.5");
+  EXPECT_EQ(parsed(to_toml(config)), config);
+  apply_setting(config, "data.sources=[\"a 1\"]");
+  EXPECT_EQ(config.data.sources, std::vector<std::string>{"a 1"});
+  for (const char* bad :
+       {"books", "books 0", "books -1", "books nan", "books inf", "books 1e9", " 3", "3", "", "a 1x"}) {
+    config.data.sources = {bad};
+    EXPECT_HAS("data.sources: expected a path, a space and a weight", message_of([&] { validate(config); }));
+  }
+  config.data.sources = {"a 1"};
+  config.data.paths = {"b"};
+  EXPECT_HAS("data.sources: expected none together with data.paths", message_of([&] { validate(config); }));
+}
+
+TEST(RunConfig, ShuffleNeedsAStream) {
+  RunConfig config;
+  config.data.shuffle = 100;
+  EXPECT_HAS("data.shuffle: expected 0 without data.sampling=stream", message_of([&] { validate(config); }));
+  config.data.sampling = Sampling::kStream;
+  EXPECT_NO_THROW(validate(config));
+}
+
 TEST(RunConfig, FileSetsOnlyTheFieldsItContains) {
   const RunConfig config = parsed(
       "[model]\nwidth = 256\n[optimizer]\nrate = 1\nschedule = 'linear'\n"

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "data/files.h"
+#include "data/text_parts.h"
 
 namespace quern::data {
 namespace {
@@ -15,7 +16,7 @@ using Texts = std::vector<std::string>;
 
 Texts documents(const Corpus& corpus) {
   Texts texts;
-  corpus.for_each_document([&texts](std::string_view text, const std::filesystem::path&) { texts.emplace_back(text); });
+  for_each_part(text_sources(corpus), [&texts](const TextPart& part) { texts.emplace_back(part.text); });
   return texts;
 }
 
@@ -31,8 +32,31 @@ TEST(Corpus, ReadsTextFilesOfAFolderInOrderOfTheirPaths) {
   const Corpus corpus({folder.path()});
   EXPECT_EQ(documents(corpus), (Texts{"first", "second", "third", "fourth"}));
   EXPECT_EQ(corpus.files().size(), 4u);
-  EXPECT_EQ(corpus.passed_over(), 1u);
   EXPECT_EQ(corpus.bytes(), 5u + 6u + 17u + 12u + 18u);
+}
+
+// A folder with pictures was trained on without a word about them.
+TEST(Corpus, ReportsWhatAFolderContains) {
+  const test::Folder folder;
+  for (const char* name : {"a.txt", "b/c.TXT", "d.jsonl", "e.txt.gz", "empty.md"}) {
+    folder.write(name, std::string_view(name) == "empty.md" ? "" : "x");
+  }
+  for (const char* name : {"1.png", "2.PNG", "b/3.pdf", "README", ".DS_Store", ".git/a.txt"}) folder.write(name, "x");
+  std::filesystem::create_directory_symlink(folder.path(), folder.path() / "loop");
+  std::filesystem::create_symlink("nowhere", folder.path() / "dangling.txt");
+  std::filesystem::create_symlink("a.txt", folder.path() / "link.txt");
+  const Corpus corpus({folder.path()});
+  ASSERT_EQ(corpus.folders().size(), 1u);
+  const std::string name = folder.path().string();
+  EXPECT_EQ(corpus.folders()[0].read_text(), name + ": read 5 files: .txt (3), .jsonl (1), .txt.gz (1)");
+  EXPECT_EQ(corpus.folders()[0].skipped_text(),
+            name +
+                ": skipped 9 files: .png (2), .pdf (1), README (1): not text by name; hidden (2); empty (1); links "
+                "to folders or to nothing (2)");
+  const test::Folder clean;
+  clean.write("a.txt", "x");
+  EXPECT_EQ(Corpus({clean.path()}).folders()[0].skipped_text(), "");
+  EXPECT_TRUE(Corpus({clean.path() / "a.txt"}).folders().empty());
 }
 
 TEST(Corpus, ReadsANamedFileWithAnyEnding) {

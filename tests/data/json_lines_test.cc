@@ -14,14 +14,14 @@ using test::contains;
 using test::error_of;
 using Texts = std::vector<std::string>;
 
-Texts texts_of(std::string_view content) {
+Texts texts_of(std::string_view content, std::string_view field = "text") {
   Texts texts;
-  for_each_json_line(content, "a.jsonl", [&texts](std::string_view text) { texts.emplace_back(text); });
+  for_each_json_line({content, "a.jsonl", 0, field}, [&texts](std::string_view text) { texts.emplace_back(text); });
   return texts;
 }
 
-std::string error_in(std::string_view content) {
-  return error_of([content] { texts_of(content); });
+std::string error_in(std::string_view content, std::string_view field = "text") {
+  return error_of([&] { texts_of(content, field); });
 }
 
 TEST(JsonLines, ReadsTheTextOfEveryLine) {
@@ -57,10 +57,33 @@ TEST(JsonLines, ErrorsNameFileLineAndWhatWasFound) {
   EXPECT_TRUE(contains(error_in("plain text"), "syntax error"));
 }
 
+TEST(JsonLines, ReadsAnotherField) {
+  EXPECT_EQ(texts_of(R"({"text":"no","body":"yes"})", "body"), Texts{"yes"});
+  const char* nested = R"({"a":{"c":"no","b":{"c":"yes"}},"b":{"c":"no"},"c":"no","d":[{"a":{"b":{"c":"no"}}}]})";
+  EXPECT_EQ(texts_of(nested, "a.b.c"), Texts{"yes"});
+  EXPECT_EQ(texts_of(R"({"a.b":"flat"})", "a.b"), Texts{"flat"});
+  EXPECT_EQ(texts_of(R"({"a":{"b":"first"},"a":{"b":"last"}})", "a.b"), Texts{"last"});
+  EXPECT_TRUE(contains(error_in(R"({"a":{"b":{}}})", "a.b"), "found an object in the field"));
+  EXPECT_TRUE(contains(error_in(R"({"a":"b"})", "a.b"), "found no such field"));
+  EXPECT_TRUE(contains(error_in(R"({"a":[{"b":"c"}]})", "a.b"), "found no such field"));
+}
+
+TEST(JsonLines, ListsTheFieldsThatAreThere) {
+  EXPECT_EQ(error_in(R"({"id":1,"body":"x","meta":{"text":"y"},"tags":[1],"done":null})"),
+            "[data] a.jsonl:1: expected a JSON object with a string field \"text\", found no such field but 'id' (a "
+            "number), 'body' (a string), 'meta' (an object), 'tags' (an array), 'done' (null); choose one with "
+            "data.field");
+  EXPECT_TRUE(contains(error_in("{}", "body"), "field \"body\", found no such field and no other"));
+  std::string many = "{\"a\":1";
+  for (int i = 0; i < 100; ++i) many += ",\"field" + std::to_string(i) + "\":\"x\"";
+  EXPECT_LT(error_in(many + "}").size(), 400u);
+  EXPECT_TRUE(contains(error_in("{\"a\\nb\\u001b\":1}"), "'a\\x0ab\\x1b' (a number)"));
+}
+
 TEST(JsonLines, VisitsTheLinesBeforeABadOne) {
   Texts texts;
   const auto visit = [&texts](std::string_view text) { texts.emplace_back(text); };
-  EXPECT_THROW(for_each_json_line("{\"text\":\"one\"}\nbad\n", "a", visit), Error);
+  EXPECT_THROW(for_each_json_line({"{\"text\":\"one\"}\nbad\n", "a"}, visit), Error);
   EXPECT_EQ(texts, Texts{"one"});
 }
 

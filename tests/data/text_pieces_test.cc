@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "data/bpe_trainer.h"
+#include "data/compression.h"
 #include "data/files.h"
 #include "data/stream_text.h"
+#include "data/text_parts.h"
 #include "data/text_tokens.h"
 #include "data/token_buffer.h"
 
@@ -21,7 +23,8 @@ constexpr uint64_t kPiece = TextPieces::kPieceBytes;
 
 // Everything that was visited, with a bar after each document.
 std::string all_of(const TextPieces& pieces) {
-  std::string text, scratch;
+  std::string text;
+  TextPieces::Raw scratch;
   for (uint64_t i = 0; i < pieces.count(); ++i) {
     pieces.visit(i, scratch, [&](const TextPieces::Span& span) {
       EXPECT_FALSE(span.text.empty());
@@ -34,9 +37,11 @@ std::string all_of(const TextPieces& pieces) {
 
 std::vector<int32_t> tokens_of(const TextPieces& pieces, const Tokenizer& tokenizer) {
   std::vector<int32_t> all, tokens;
-  std::string scratch;
+  TextPieces::Raw raw;
+  PieceCursor cursor(pieces);
   for (uint64_t i = 0; i < pieces.count(); ++i) {
-    tokens_of_piece(pieces, tokenizer, i, scratch, tokens);
+    cursor.next(raw);
+    tokens_of_piece(raw, tokenizer, tokens);
     all.insert(all.end(), tokens.begin(), tokens.end());
   }
   return all;
@@ -61,11 +66,13 @@ TEST(TextPieces, ConcatenateToTheText) {
 
 // White space only, no white space at all, bytes that are no UTF-8: still whole, and of bounded length.
 TEST(TextPieces, ConcatenateToAnyBytes) {
+  const ::quern::test::Folder folder;
   for (const std::string& unit : {std::string("\n"), std::string("x"), std::string("\xC3\xA9"), std::string("\x80")}) {
     std::string text;
     while (text.size() < 4 * kPiece) text += unit;
     text += "end";
-    EXPECT_EQ(all_of(TextPieces(in_memory(text))), text + "|");
+    const Corpus corpus({folder.write("a.txt", text)}, {.encoding = Encoding::kBytes});
+    EXPECT_EQ(all_of(TextPieces(text_sources(corpus))), text + "|");
   }
 }
 
@@ -74,7 +81,7 @@ TEST(TextPieces, WordAcrossTheLastBoundaryIsNotSplit) {
   const std::string text = std::string(kPiece - 5, '.') + " a long word" + std::string(20, 'y');
   const TextPieces pieces(in_memory(text));
   ASSERT_EQ(pieces.count(), 2u);
-  std::string scratch;
+  TextPieces::Raw scratch;
   pieces.visit(0, scratch, [&](const TextPieces::Span& span) { EXPECT_EQ(span.text.size(), kPiece + 2) << span.text; });
   EXPECT_EQ(all_of(pieces), text + "|");
 }
@@ -99,7 +106,10 @@ TEST(TextPieces, OfFilesGiveTheDocumentsOfTheCorpus) {
   folder.write("e.txt", "short");
   const Corpus corpus({folder.path()});
   std::string expected;
-  corpus.for_each_document([&](std::string_view text, const auto&) { (expected += text) += '|'; });
+  for_each_part(text_sources(corpus), [&](const TextPart& part) {
+    expected += part.text;
+    if (part.ends_document) expected += '|';
+  });
   EXPECT_EQ(all_of(TextPieces(text_sources(corpus))), expected);
 }
 
@@ -130,6 +140,83 @@ TEST(TextPieces, SplitsFilesAndLines) {
     const auto [train, held_out] = pieces.split(fraction);
     EXPECT_EQ(all_of(train) + all_of(held_out), whole) << fraction;
   }
+}
+
+// Without an index, which files that are only read from front to back do not have.
+std::string all_in_order(const TextPieces& pieces) {
+  std::string text;
+  TextPieces::Raw raw;
+  PieceCursor cursor(pieces);
+  while (cursor.round(cursor.next(raw)) == 0) {
+    TextPieces::visit(raw, [&](const TextPieces::Span& span) {
+      text += span.text;
+      if (span.ends_document) text += '|';
+    });
+  }
+  return text;
+}
+
+TEST(TextPieces, OfCompressedFilesAreThoseOfTheText) {
+  const ::quern::test::Folder folder;
+  std::string lines;
+  for (unsigned i = 0; lines.size() < 3 * kPiece; ++i) lines += json_line(words(50 + i % 400, i));
+  lines += json_line(words(3 * kPiece, 9)) + json_line("last");  // a line of several pieces
+  for (const uint64_t size : {uint64_t{1}, kPiece - 1, kPiece, kPiece + 1, 2 * kPiece, 5 * kPiece + 7}) {
+    const std::string text = words(size).substr(0, size);
+    folder.write("plain/a.txt", text);
+    folder.write("plain/b.jsonl", lines);
+    folder.write("packed/a.txt.gz", test::gzip(text));
+    folder.write("packed/b.jsonl.zst", test::zstd(lines));
+    const TextPieces plain(text_sources(Corpus({folder.path() / "plain"})));
+    const TextPieces packed(text_sources(Corpus({folder.path() / "packed"})));
+    EXPECT_TRUE(plain.is_indexed());
+    EXPECT_FALSE(packed.is_indexed());
+    EXPECT_EQ(all_in_order(packed), all_of(plain)) << size;
+    EXPECT_EQ(all_in_order(plain), all_of(plain)) << size;
+  }
+}
+
+// Every piece is in one half, a tenth of them in the second, and both halves have some of every long file.
+TEST(TextPieces, SplitsCompressedFilesByPieces) {
+  const ::quern::test::Folder folder;
+  for (unsigned i = 0; i < 30; ++i) {
+    folder.write(fmt::format("{:02}.txt.gz", i),
+                 test::gzip(fmt::format("[{}] ", i) + words(i % 10 == 0 ? 9 * kPiece : 90, i)));
+  }
+  const TextPieces pieces(text_sources(Corpus({folder.path()})));
+  const std::string whole = all_in_order(pieces);
+  for (const double fraction : {0.1, 0.5, 0.9}) {
+    const auto [train, held_out] = pieces.split(fraction);
+    const std::string first = all_in_order(train), second = all_in_order(held_out);
+    EXPECT_EQ(first.size() + second.size(), whole.size());
+    EXPECT_NEAR(static_cast<double>(second.size()), fraction * static_cast<double>(whole.size()), 3.0 * kPiece);
+    EXPECT_TRUE(second.starts_with("[0] "));
+  }
+  EXPECT_TRUE(pieces.split(0).second.empty());
+  EXPECT_EQ(all_in_order(pieces.split(0).first), whole);
+}
+
+// A file of a few KB that decompresses to 80 MB without a line break: refused, with bounded memory.
+TEST(TextPieces, LinesOfABombAreRefused) {
+  const ::quern::test::Folder folder;
+  std::string bomb = test::zstd(std::string(uint64_t{80} << 20, 'x'));
+  EXPECT_LT(bomb.size(), 100'000u);
+  const TextSources sources = text_sources(Corpus({folder.write("a.jsonl.zst", bomb)}));
+  EXPECT_TRUE(contains(error_of([&] { all_in_order(TextPieces(sources)); }),
+                       "a.jsonl.zst: byte 0 of the text: expected a line of at most 67108864 bytes, found more"));
+  EXPECT_TRUE(
+      contains(error_of([&] { for_each_part(sources, [](const TextPart&) {}); }), "expected a line of at most"));
+}
+
+TEST(TextPieces, DamageInACompressedFileIsNamed) {
+  const ::quern::test::Folder folder;
+  const std::string good = test::gzip(words(5 * kPiece));
+  const auto file = folder.write("a.txt.gz", good.substr(0, good.size() / 2));
+  EXPECT_TRUE(contains(error_of([&] { all_in_order(TextPieces(text_sources(Corpus({file})))); }),
+                       fmt::format("a.txt.gz: byte {}: expected more gzip data", good.size() / 2)));
+  const auto line =
+      folder.write("b.jsonl.gz", test::gzip(json_line(words(2 * kPiece)) + json_line("b") + "{\"x\": 1}\n"));
+  EXPECT_TRUE(contains(error_of([&] { all_in_order(TextPieces(text_sources(Corpus({line})))); }), "b.jsonl.gz:3: "));
 }
 
 TEST(TextPieces, BadLineIsNamed) {

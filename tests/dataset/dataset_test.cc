@@ -78,10 +78,13 @@ TEST_F(DatasetTest, StreamHasTheSameEndsOfText) {
   RunConfig stream = config({folder_.write("a.txt", "First\n"), lines});
   stream.data.sampling = Sampling::kStream;
   const Dataset dataset = open(stream);
-  std::string text, scratch;
+  std::string text;
   Tokens tokens;
-  for (uint64_t piece = 0; piece < dataset.text->count(); ++piece) {
-    data::tokens_of_piece(*dataset.text, *dataset.tokenizer, piece, scratch, tokens);
+  data::TextPieces::Raw raw;
+  data::PieceCursor cursor(*dataset.sources[0].text);
+  for (uint64_t piece = 0; piece < dataset.sources[0].text->count(); ++piece) {
+    cursor.next(raw);
+    data::tokens_of_piece(raw, *dataset.tokenizer, tokens);
     text += shown(dataset, tokens);
   }
   EXPECT_EQ(text, "First\n#One day.#Two.#3.#");
@@ -122,6 +125,43 @@ TEST_F(DatasetTest, WarnsThatDocumentsAreNotSeparated) {
   }
   open_dataset(config({text, text}, TokenizerKind::kChar), folder_.path() / "known.json",
                {.warn = [](const std::string& warning) { ADD_FAILURE() << warning; }});
+}
+
+TEST_F(DatasetTest, TellsWhatWasSkippedAndConverted) {
+  folder_.write("texts/a.txt", "One\r\nday.");
+  folder_.write("texts/b.txt", "Two\r\ndays.");
+  folder_.write("texts/c.txt", "\xEF\xBB\xBFThree.");
+  folder_.write("texts/d.png", "x");
+  for (const Sampling sampling : {Sampling::kRandom, Sampling::kStream}) {
+    RunConfig several = config({folder_.path() / "texts"});
+    several.data.sampling = sampling;
+    const Dataset dataset = open(several);
+    ASSERT_EQ(warnings_.size(), 3u);
+    EXPECT_TRUE(contains(warnings_[0], "texts: skipped 1 file: .png (1): not text by name"));
+    EXPECT_TRUE(contains(warnings_[1], "c.txt: removed the byte order mark"));
+    EXPECT_TRUE(contains(warnings_[2], "a.txt and 1 other file: replaced CR LF by LF"));
+    dataset.tokenizer->save((folder_.path() / "known.json").string());
+    open_dataset(several, folder_.path() / "known.json",
+                 {.warn = [](const std::string& warning) { ADD_FAILURE() << warning; }});
+  }
+  EXPECT_EQ(shown(config({folder_.path() / "texts"})), "One\nday.#Two\ndays.#Three.#");
+}
+
+TEST_F(DatasetTest, OpensSeveralSourcesWithTheirWeights) {
+  RunConfig mixture = config({}, TokenizerKind::kByte);
+  mixture.data.sources = {folder_.write("a b.txt", std::string(100, 'a')).string() + " 3",
+                          folder_.write("b.jsonl", "{\"text\": \"bbbbbbbbbb\"}\n").string() + " 0.5"};
+  mixture.data.validation_fraction = 0.4;
+  const Dataset dataset = open(mixture);
+  ASSERT_EQ(dataset.sources.size(), 2u);
+  EXPECT_EQ(dataset.sources[0].weight, 3);
+  EXPECT_EQ(dataset.sources[1].weight, 0.5);
+  EXPECT_EQ(dataset.sources[0].split.validation.size(), 40u);
+  EXPECT_EQ(dataset.sources[1].split.train.size(), 6u);
+  EXPECT_EQ(dataset.validation_tokens(), 44u);
+  EXPECT_TRUE(dataset.has_position());
+  mixture.data.validation_fraction = 0.1;  // one token of the second source
+  EXPECT_TRUE(contains(error_of([&] { open(mixture); }), "b.jsonl: held-out text: expected at least 3 tokens"));
 }
 
 // One .bin made the folder token shards, and the book was left out without a word.

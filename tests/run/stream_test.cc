@@ -9,8 +9,9 @@
 #include "checkpoint/folder.h"
 #include "config/run_folder.h"
 #include "core/error.h"
+#include "data/mixed_batches.h"
 #include "data/stories.h"
-#include "data/stream_batches.h"
+#include "data/stream_sequences.h"
 #include "dataset/dataset.h"
 #include "run/run.h"
 #include "support/message.h"
@@ -97,7 +98,10 @@ TEST_F(StreamTest, ProducersDoNotChangeTheWeights) {
   const Dataset dataset = open_dataset(config, {});
   std::vector<test::Trained> results;
   for (const size_t producers : {1, 2, 5}) {
-    const data::StreamBatches batches(*dataset.text, *dataset.tokenizer, {.context = 32, .producers = producers});
+    std::vector<data::MixedBatches::Source> sources;
+    sources.push_back({std::make_unique<data::StreamSequences>(
+        *dataset.sources[0].text, *dataset.tokenizer, data::StreamOptions{.context = 32, .producers = producers})});
+    const data::MixedBatches batches(1, std::move(sources));
     test::Engine engine(config, batches, dataset.vocabulary);
     engine.steps(20);
     results.push_back(engine.result());
@@ -123,7 +127,7 @@ TEST_F(StreamTest, ReadsTheTokensInOrder) {
     batch.columns = Columns(source->columns(), 100);
     const auto inputs = batch.columns.ints(kTokensColumn), targets = batch.columns.ints(kTargetsColumn);
     std::vector<int32_t> expected(100 * 32 + 1);
-    for (uint64_t at = 0; at + expected.size() < ahead.split.train.size() * 9 / 10; at += 3200) {
+    for (uint64_t at = 0; at + expected.size() < ahead.sources[0].split.train.size() * 9 / 10; at += 3200) {
       reader->read(batch);
       ahead.stream->copy(at, expected.size(), expected.data());
       ASSERT_TRUE(std::equal(inputs.begin(), inputs.end(), expected.begin())) << at;
@@ -165,13 +169,13 @@ TEST_F(StreamTest, TokenisesOnlyTheHeldOutTextItNeeds) {
   RunConfig config = this->config();
   config.data.tokenizer = TokenizerKind::kByte;
   const Dataset all = open_dataset(config, {}), some = open_dataset(config, {}, {.validation_tokens = 1000});
-  EXPECT_EQ(all.text->bytes() + all.split.validation.size(), text_.size());
-  EXPECT_NEAR(static_cast<double>(all.split.validation.size()), 30'000, 100);
-  EXPECT_EQ(some.split.validation.size(), 1000u);
+  EXPECT_EQ(all.sources[0].text->bytes() + all.validation_tokens(), text_.size());
+  EXPECT_NEAR(static_cast<double>(all.validation_tokens()), 30'000, 100);
+  EXPECT_EQ(some.validation_tokens(), 1000u);
   std::vector<int32_t> tokens(1000);
   some.stream->copy(0, 1000, tokens.data());
   for (size_t i = 0; i < tokens.size(); ++i) {
-    ASSERT_EQ(tokens[i], static_cast<unsigned char>(text_[all.text->bytes() + i]));
+    ASSERT_EQ(tokens[i], static_cast<unsigned char>(text_[all.sources[0].text->bytes() + i]));
   }
   EXPECT_NEAR(static_cast<double>(all.train_tokens), 270'000, 30'000);
 }

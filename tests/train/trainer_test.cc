@@ -193,7 +193,7 @@ TEST_F(RunThreads, HashOfTinyEqualsASequentialLoop) {
   const ::quern::test::Watchdog watchdog("tiny on stories", std::chrono::seconds(500));
   RunConfig config = tiny();
   const Dataset dataset = open_dataset(config, {});
-  const data::TrainingBatches batches(dataset.split.train,
+  const data::TrainingBatches batches(dataset.sources[0].split.train,
                                       {.seed = config.train.seed, .context = 128, .sequences_per_step = 16});
   Trained sequential =
       test::train_sequentially(config, batches, dataset.vocabulary, static_cast<uint32_t>(config.train.steps));

@@ -1,10 +1,11 @@
-#include "data/stream_batches.h"
+#include "data/stream_sequences.h"
 
 #include <gtest/gtest.h>
 
 #include "data/byte_tokenizer.h"
 #include "data/char_tokenizer.h"
 #include "data/files.h"
+#include "data/mixed_batches.h"
 #include "data/prefetcher.h"
 #include "data/stream_text.h"
 #include "support/watchdog.h"
@@ -27,11 +28,20 @@ Batch batch_of(uint32_t sequences) {
   return batch;
 }
 
+// Batches of a single source.
+MixedBatches stream_of(TextPieces text, const Tokenizer& tokenizer, const StreamOptions& options) {
+  std::vector<MixedBatches::Source> sources;
+  sources.push_back({std::make_unique<StreamSequences>(std::move(text), tokenizer, options)});
+  return {1, std::move(sources)};
+}
+
+StreamPosition at(uint64_t piece, uint64_t token) { return {{{.file = 0, .piece = piece, .token = token}}}; }
+
 // Byte tokens, so that token i of the stream is byte i of the text, over and over.
-class StreamBatchesTest : public ::testing::Test {
+class StreamSequencesTest : public ::testing::Test {
  protected:
-  StreamBatches source(size_t producers = 1) const {
-    return {TextPieces(in_memory(text_)), tokenizer_, {.context = kContext, .producers = producers}};
+  MixedBatches source(size_t producers = 1) const {
+    return stream_of(TextPieces(in_memory(text_)), tokenizer_, {.context = kContext, .producers = producers});
   }
   int32_t token(uint64_t at) const { return static_cast<unsigned char>(text_[at % text_.size()]); }
   void expect_window(const Batch& batch, uint32_t sequence, uint64_t window) const {
@@ -46,10 +56,10 @@ class StreamBatchesTest : public ::testing::Test {
   ByteTokenizer tokenizer_;
 };
 
-TEST_F(StreamBatchesTest, SequencesAreConsecutiveAndWrapAround) {
+TEST_F(StreamSequencesTest, SequencesAreConsecutiveAndWrapAround) {
   const ::quern::test::Watchdog watchdog("stream");
   for (const size_t producers : {1, 2, 3, 8}) {
-    const StreamBatches batches = source(producers);
+    const MixedBatches batches = source(producers);
     const auto reader = batches.reader({});
     Batch batch = batch_of(7);
     for (uint64_t window = 0; window * kContext < 2 * text_.size() + 1000; window += 7) {
@@ -60,9 +70,9 @@ TEST_F(StreamBatchesTest, SequencesAreConsecutiveAndWrapAround) {
 }
 
 // Promise I4: a new reader continues with the same tokens from the end of any batch.
-TEST_F(StreamBatchesTest, ResumesFromAnyPosition) {
+TEST_F(StreamSequencesTest, ResumesFromAnyPosition) {
   const ::quern::test::Watchdog watchdog("positions");
-  const StreamBatches batches = source();
+  const MixedBatches batches = source();
   const auto whole = batches.reader({});
   Batch expected = batch_of(101), found = batch_of(101);
   StreamPosition position;
@@ -73,37 +83,37 @@ TEST_F(StreamBatchesTest, ResumesFromAnyPosition) {
     ASSERT_EQ(found.after, expected.after) << i;
     position = found.after;
   }
-  EXPECT_GT(position.piece, 4u);  // once around
+  EXPECT_GT(position.of(0).piece, 4u);  // once around
 }
 
-TEST_F(StreamBatchesTest, PositionOutsideTheTextIsAnError) {
+TEST_F(StreamSequencesTest, PositionOutsideTheTextIsAnError) {
   const ::quern::test::Watchdog watchdog("bad position");
-  const StreamBatches batches = source();
+  const MixedBatches batches = source();
   Batch batch = batch_of(1);
-  EXPECT_EQ(error_of([&] { batches.reader({.piece = 3, .token = 1'000'000})->read(batch); }).substr(0, 47),
+  EXPECT_EQ(error_of([&] { batches.reader(at(3, 1'000'000))->read(batch); }).substr(0, 47),
             "[data] position in the text: expected at most t");
-  batches.reader({.piece = UINT64_MAX / 2, .token = 0})->read(batch);  // some cycle
+  batches.reader(at(UINT64_MAX / 2, 0))->read(batch);  // some cycle
 }
 
-TEST_F(StreamBatchesTest, NothingBeforeThePositionIsRead) {
+TEST_F(StreamSequencesTest, NothingBeforeThePositionIsRead) {
   const ::quern::test::Watchdog watchdog("jump");
   const ::quern::test::Folder folder;
   const auto first = folder.write("a.txt", text_), second = folder.write("b.txt", text_);
   const TextPieces pieces(text_sources(Corpus({first, second})));
-  const StreamBatches batches(pieces, tokenizer_, {.context = kContext});
+  const MixedBatches batches = stream_of(pieces, tokenizer_, {.context = kContext});
   std::filesystem::remove(first);
   Batch batch = batch_of(3);
-  batches.reader({.piece = 4, .token = 0})->read(batch);
+  batches.reader(at(4, 0))->read(batch);
   expect_window(batch, 0, 0);
   EXPECT_TRUE(contains(error_of([&] { batches.reader({})->read(batch); }), "a.txt: cannot open"));
 }
 
-TEST_F(StreamBatchesTest, PrefetcherDeliversBatchesAndErrorsInOrder) {
+TEST_F(StreamSequencesTest, PrefetcherDeliversBatchesAndErrorsInOrder) {
   const ::quern::test::Watchdog watchdog("prefetched stream");
   const ::quern::test::Folder folder;
   const auto file = folder.write("a.txt", text_);
   const TextPieces pieces(text_sources(Corpus({file})));
-  const StreamBatches batches(pieces, tokenizer_, {.context = kContext, .producers = 2});
+  const MixedBatches batches = stream_of(pieces, tokenizer_, {.context = kContext, .producers = 2});
   Prefetcher prefetcher(batches, {.context = kContext, .sequences_per_step = 4, .micro_batch_size = 3});
   uint64_t window = 0;
   const auto read_some = [&](int n) {
@@ -119,22 +129,22 @@ TEST_F(StreamBatchesTest, PrefetcherDeliversBatchesAndErrorsInOrder) {
   EXPECT_GT(window, 600u);
 }
 
-TEST(StreamBatches, TextWithoutTokensIsAnError) {
+TEST(StreamSequences, TextWithoutTokensIsAnError) {
   const ::quern::test::Watchdog watchdog("empty");
   const ::quern::test::Folder folder;
   const auto file = folder.write("a.jsonl", "{\"text\": \"\"}\n");
   const ByteTokenizer tokenizer;
-  const StreamBatches batches(TextPieces(text_sources(Corpus({file}))), tokenizer, {.context = kContext});
+  const MixedBatches batches = stream_of(TextPieces(text_sources(Corpus({file}))), tokenizer, {.context = kContext});
   Batch batch = batch_of(1);
   EXPECT_TRUE(contains(error_of([&] { batches.reader({})->read(batch); }), "expected text, found"));
-  EXPECT_TRUE(contains(error_of([&] { StreamBatches({}, tokenizer, {.context = kContext}); }), "found none"));
+  EXPECT_TRUE(contains(error_of([&] { StreamSequences({}, tokenizer, {.context = kContext}); }), "found none"));
 }
 
 // A character that was not there when the tokenizer was made.
-TEST(StreamBatches, TextOutsideTheVocabularyIsReportedWithItsPosition) {
+TEST(StreamSequences, TextOutsideTheVocabularyIsReportedWithItsPosition) {
   const ::quern::test::Watchdog watchdog("not taken");
   const auto tokenizer = CharTokenizer::from_text("abc ", "test");
-  const StreamBatches batches(TextPieces(in_memory("abc abz")), *tokenizer, {.context = 2});
+  const MixedBatches batches = stream_of(TextPieces(in_memory("abc abz")), *tokenizer, {.context = 2});
   Batch batch = batch_of(1);
   EXPECT_TRUE(contains(error_of([&] { batches.reader({})->read(batch); }), "[data] memory: after byte 0: "));
 }

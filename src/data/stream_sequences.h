@@ -1,10 +1,10 @@
-// Batches of a text that is read and tokenised during training.
+// Sequences of a text that is read and tokenised during training.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "data/batch_reader.h"
+#include "data/sequence_source.h"
 #include "data/text_pieces.h"
 #include "data/tokenizer.h"
 
@@ -17,16 +17,16 @@ struct StreamOptions {
 
 // Sequences are consecutive in the text: each starts with the last target of the previous one. After the last piece,
 // the text starts over. Memory does not grow with the text.
-class StreamBatches final : public BatchSource {
+class StreamSequences final : public SequenceSource {
  public:
   // `tokenizer` must outlive this object. The text must have at least one token.
-  StreamBatches(TextPieces text, const Tokenizer& tokenizer, const StreamOptions& options);
+  StreamSequences(TextPieces text, const Tokenizer& tokenizer, const StreamOptions& options);
 
-  std::vector<ColumnSpec> columns() const override { return text_columns(options_.context); }
+  uint32_t context() const override { return options_.context; }
 
-  // Does not read any text before the piece of `position`. The first read throws an Error if the position is not in the
-  // text.
-  std::unique_ptr<BatchReader> reader(const StreamPosition& position) const override;
+  // Indexed text is not read before the piece of `position`; other text is decompressed up to there. The first read
+  // throws an Error if the position is not in the text.
+  std::unique_ptr<SequenceReader> reader(const SourcePosition& position) const override;
 
  private:
   TextPieces text_;
