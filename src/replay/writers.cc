@@ -140,14 +140,32 @@ bool Writers::is_dead(uint16_t writer) const {
   if (writer >= kMax) return true;  // not a valid index: the word is damaged
   const uint64_t seat = seat_.load(std::memory_order_relaxed);
   if (seat >> 16 == generation() && static_cast<uint16_t>(seat) == writer) return false;
-  if (!is_ours(lock_)) {
-    throw Error(
-        "{}: other code has closed this process's descriptors for it; leave them open, or attach to it again "
-        "afterwards",
-        where_);
-  }
+  expect_lock();
   struct flock lock = lock_on(writer);
   return fcntl(lock_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}
+
+void Writers::expect_lock() const {
+  if (is_ours(lock_)) return;
+  throw Error(
+      "{}: other code has closed this process's descriptors for it; leave them open, or attach to it again afterwards",
+      where_);
+}
+
+// Asks for the first lock of others in the rest of the range, until there is none.
+size_t Writers::count() {
+  me();
+  expect_lock();
+  size_t found = 1;
+  for (off_t next = kFirstByte; next < kFirstByte + kMax;) {
+    struct flock lock = lock_on(0);
+    lock.l_start = next;
+    lock.l_len = kFirstByte + kMax - next;
+    if (fcntl(lock_, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) break;
+    ++found;
+    next = lock.l_start + 1;
+  }
+  return found;
 }
 
 // This process has locked `mine` but written nothing yet: words with that index were left by a dead process.

@@ -46,12 +46,16 @@ class Writers {
   // descriptors.
   bool is_dead(uint16_t writer) const;
 
+  // Buffer objects, in all processes, that have an index now. A system call for each. Error as in is_dead().
+  size_t count();
+
  private:
   static void before_fork();
   static void after_fork_in_parent();
   static void after_fork_in_child();
 
   uint16_t join();
+  void expect_lock() const;
   int open_again() const;
   uint16_t take_index(int opened) const;
   void empty_abandoned(uint16_t mine);
