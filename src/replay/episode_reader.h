@@ -45,11 +45,15 @@ class EpisodeReader {
     return there && same;
   }
 
-  // Starts to load the link and the wanted columns of row `id` into the cache.
+  // Start to load into the cache: what find() reads, and the wanted columns, of row `id`.
+  void prefetch_link(uint64_t id) const noexcept {
+    if (id == kNoRow) return;
+    buffer_.ring().prefetch(id);
+    links_.prefetch(id % buffer_.capacity());
+  }
   void prefetch(uint64_t id, std::span<std::byte* const> columns) const noexcept {
     if (id == kNoRow) return;
     const uint64_t slot = id % buffer_.capacity();
-    links_.prefetch(slot);
     for (size_t c = 0; c < columns.size(); ++c) {
       if (columns[c] != nullptr) prefetch_row(buffer_.stored(c, slot), buffer_.stored_bytes(c));
     }

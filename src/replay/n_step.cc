@@ -1,9 +1,11 @@
 #include "replay/n_step.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -54,12 +56,16 @@ bool any(std::span<std::byte* const> columns) {
   return std::any_of(columns.begin(), columns.end(), [](const std::byte* column) { return column != nullptr; });
 }
 
-// What was found from a start on.
-struct Found {
-  EpisodeRow last, next;  // the rows of the `last` and the `next` columns
+// What has been found from a start on.
+struct Walk {
+  enum class State : uint8_t { kWalking, kDone, kFailed };
+  EpisodeRow start;
+  EpisodeRow row;   // the last one reached, and that of the `next` columns
+  EpisodeRow last;  // that of the `last` columns
   uint64_t steps = 0;
   double sum = 0;
   double discount = 1;
+  State state = State::kFailed;
 };
 
 class NStepSampler {
@@ -72,22 +78,90 @@ class NStepSampler {
         dtype_(buffer.schema().columns()[request.reward].dtype),
         needs_next_(any(out.next)) {}
 
-  bool use(size_t index, const Drawn& drawn, const Drawn& following) const {
-    EpisodeRow start;
-    Found found;
+  // Walks from all starts of a block at once, a step at a time: the cache misses of one walk, each of which depends on
+  // the one before, overlap with those of the others. With rows of 97 bytes: 0.94 instead of 0.46 of the speed of plain
+  // samples.
+  void prepare(std::span<const Drawn> starts) {
+    for (const Drawn& start : starts) prefetch_step(start.id);
+    for (size_t i = 0; i < starts.size(); ++i) begin(starts[i].id, walks_[i]);
+    bool walking = true;
+    while (std::exchange(walking, false)) {
+      for (size_t i = 0; i < starts.size(); ++i) walking = advance(walks_[i]) || walking;
+    }
+    for (size_t i = 0; i < starts.size(); ++i) prefetch_columns(walks_[i]);
+  }
+
+  bool use(size_t index, const Drawn& drawn) {
+    Walk& walk = walks_[index % kDrawBlock];
     if (drawn.id == kNoRow) return false;
-    reader_.prefetch(drawn.id, out_.columns);
-    if (!reader_.find(drawn.id, start) || !walk(start, found)) return false;
-    if (needs_next_) reader_.prefetch(found.next.id, out_.next);
-    if (!reader_.copy(start, out_.columns, index)) return false;
-    reader_.prefetch(following.id, out_.columns);
-    if (needs_next_ && !reader_.copy(found.next, out_.next, index)) return false;
-    if (!out_.last.empty() && !reader_.copy(found.last, out_.last, index)) return false;
-    write(index, found);
+    if (drawn.id != walk.start.id) {  // it replaces one that could not be used
+      begin(drawn.id, walk);
+      while (advance(walk)) {
+      }
+    }
+    if (walk.state != Walk::State::kDone || !reader_.copy(walk.start, out_.columns, index)) return false;
+    if (needs_next_ && !reader_.copy(walk.row, out_.next, index)) return false;
+    if (!out_.last.empty() && !reader_.copy(walk.last, out_.last, index)) return false;
+    write(index, walk);
     return true;
   }
 
  private:
+  // The first lines of all rows of a block: more would not stay in the cache until they are copied.
+  void prefetch_columns(const Walk& walk) const noexcept {
+    if (walk.state != Walk::State::kDone) return;
+    reader_.prefetch(walk.start.id, out_.columns);
+    if (needs_next_) reader_.prefetch(walk.row.id, out_.next);
+    if (!out_.last.empty()) reader_.prefetch(walk.last.id, out_.last);
+  }
+
+  void prefetch_step(uint64_t id) const noexcept {
+    if (id == kNoRow) return;
+    reader_.prefetch_link(id);
+    __builtin_prefetch(buffer_.stored(request_.reward, id % buffer_.capacity()));
+  }
+
+  void begin(uint64_t id, Walk& walk) const {
+    walk = {};
+    if (id == kNoRow || !reader_.find(id, walk.start)) return;
+    walk.row = walk.start;
+    arrive(walk);
+  }
+
+  // Goes to the next row. False when the walk is over.
+  bool advance(Walk& walk) const {
+    if (walk.state != Walk::State::kWalking) return false;
+    if (reader_.follow(walk.row)) {
+      arrive(walk);
+    } else {
+      walk.state = Walk::State::kFailed;
+    }
+    return walk.state == Walk::State::kWalking;
+  }
+
+  // The table in the header, for the row that the walk has reached.
+  void arrive(Walk& walk) const {
+    const End end = walk.row.step.end;
+    walk.state = Walk::State::kDone;
+    if (walk.steps == request_.n) return;
+    if (end == End::kTruncated && needs_next_) {
+      if (walk.steps == 0) walk.state = Walk::State::kFailed;
+      return;
+    }
+    double value = 0;
+    if (!reward(walk.row, value)) {
+      walk.state = Walk::State::kFailed;
+      return;
+    }
+    walk.sum += walk.discount * value;
+    walk.discount = end == End::kTerminal ? 0 : walk.discount * request_.gamma;
+    ++walk.steps;
+    walk.last = walk.row;
+    if (end != End::kNone || (walk.steps == request_.n && !needs_next_)) return;
+    walk.state = Walk::State::kWalking;
+    prefetch_step(walk.row.step.next);
+  }
+
   // The reward of a row that still has its place.
   bool reward(const EpisodeRow& row, double& value) const {
     alignas(8) std::byte bytes[8] = {};
@@ -100,30 +174,11 @@ class NStepSampler {
     return there && same;
   }
 
-  // The table in the header, row by row. False if the start cannot be drawn.
-  bool walk(EpisodeRow row, Found& found) const {
-    for (size_t i = 0;; ++i) {
-      const End end = row.step.end;
-      found.next = row;
-      if (i == request_.n) return true;
-      if (end == End::kTruncated && needs_next_) return i > 0;
-      double value = 0;
-      if (!reward(row, value)) return false;
-      found.sum += found.discount * value;
-      found.discount *= request_.gamma;
-      found.steps = i + 1;
-      found.last = row;
-      if (end == End::kTerminal) found.discount = 0;
-      if (end != End::kNone || (i + 1 == request_.n && !needs_next_)) return true;
-      if (!reader_.follow(row)) return false;
-    }
-  }
-
-  void write(size_t index, const Found& found) const {
-    if (out_.returns != nullptr) out_.returns[index] = static_cast<float>(found.sum);
-    if (out_.discounts != nullptr) out_.discounts[index] = static_cast<float>(found.discount);
-    if (out_.steps != nullptr) out_.steps[index] = found.steps;
-    if (out_.next_ids != nullptr) out_.next_ids[index] = found.next.id;
+  void write(size_t index, const Walk& walk) const {
+    if (out_.returns != nullptr) out_.returns[index] = static_cast<float>(walk.sum);
+    if (out_.discounts != nullptr) out_.discounts[index] = static_cast<float>(walk.discount);
+    if (out_.steps != nullptr) out_.steps[index] = walk.steps;
+    if (out_.next_ids != nullptr) out_.next_ids[index] = walk.row.id;
   }
 
   const ReplayBuffer& buffer_;
@@ -132,6 +187,7 @@ class NStepSampler {
   const NStepArrays out_;
   const DType dtype_;
   const bool needs_next_;
+  std::array<Walk, kDrawBlock> walks_;  // from the starts of a block
 };
 
 }  // namespace
@@ -167,10 +223,11 @@ void sample_n_step(const ReplayBuffer& buffer, const NStepRequest& request, cons
   const std::string wanted = fmt::format("a row with {} more in its episode, or the end of it", request.n);
   draw_intact(buffer, [&] {
     Drawer drawer(buffer, request.starts, seed, call, wanted);
-    const NStepSampler sampler(buffer, request, out);
+    NStepSampler sampler(buffer, request, out);
     draw_rows(
         drawer, request.starts, {out.ids, out.ages, out.weights},
-        [&](size_t index, const Drawn& drawn, const Drawn& following) { return sampler.use(index, drawn, following); });
+        [&](size_t index, const Drawn& drawn, const Drawn&) { return sampler.use(index, drawn); },
+        [&](std::span<const Drawn> block) { sampler.prepare(block); });
   });
   buffer.count_sampled(request.starts.rows);
 }

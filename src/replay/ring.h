@@ -137,6 +137,8 @@ class Ring {
            parts_.words[id % capacity_].load(std::memory_order_acquire) == complete_word(id);
   }
 
+  void prefetch(uint64_t id) const noexcept { __builtin_prefetch(&parts_.words[id % capacity_]); }
+
   // The id of the complete row in this slot, or kNoRow.
   uint64_t id_in(uint64_t slot) const noexcept {
     const uint64_t word = parts_.words[slot].load(std::memory_order_acquire);

@@ -24,6 +24,7 @@ class SequenceSampler {
     const size_t found = walk(drawn.id);
     if (found == 0 || (found < request_.length && !request_.pad)) return false;
     for (size_t i = 0; i < found; ++i) {
+      if (i + 1 == found) reader_.prefetch_link(following.id);
       reader_.prefetch(i + 1 < found ? rows_[i + 1].id : following.id, out_.columns);
       if (!reader_.copy(rows_[i], out_.columns, index * request_.length + i)) return false;
     }
