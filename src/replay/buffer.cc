@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "replay/encoding.h"
+#include "replay/inspect.h"
 #include "replay/layout.h"
 #include "replay/row_copy.h"
 #include "replay/writers.h"
@@ -37,23 +36,6 @@ std::vector<StoredColumn> stored_columns(const Schema& schema, const Layout& lay
                        column.encoding == Encoding::kRaw, best_way(column.stored_bytes(), layout.total)});
   }
   return columns;
-}
-
-// Error when the path is something else, which the caller did not mean to delete.
-void expect_buffer(const Storage& storage) {
-  const std::filesystem::path path = storage.path();
-  std::error_code ignored;
-  const std::filesystem::file_status status = std::filesystem::symlink_status(path, ignored);
-  if (!std::filesystem::exists(status)) return;
-  if (storage.kind == Storage::Kind::kShared && std::filesystem::is_regular_file(status) &&
-      std::filesystem::file_size(path, ignored) == 0) {
-    return;  // truncated to nothing: the name shows that it was a buffer, and there is nothing to lose
-  }
-  std::string start(64, '\0');
-  if (std::filesystem::is_regular_file(status)) std::ifstream(path, std::ios::binary).read(start.data(), 64);
-  if (!starts_as_buffer(start)) {
-    throw Error("{}: cannot remove: expected a replay buffer, found something else", storage.text());
-  }
 }
 
 }  // namespace
@@ -231,10 +213,7 @@ ReplayBuffer ReplayBuffer::attach(const Storage& storage, double patience) {
 
 void ReplayBuffer::expect_intact() const { parts_->memory.expect_intact(); }
 
-bool ReplayBuffer::remove(const Storage& storage) {
-  expect_buffer(storage);
-  return Memory::remove(storage);
-}
+bool ReplayBuffer::remove(const Storage& storage) { return remove_buffer(storage); }
 
 const Schema& ReplayBuffer::schema() const noexcept { return parts_->schema; }
 const BufferOptions& ReplayBuffer::options() const noexcept { return parts_->options; }

@@ -33,6 +33,11 @@ class ReplayBuffer {
   // buffer, damaged, owned by another user or writable by others (see Memory).
   static ReplayBuffer attach(const Storage& storage, double patience = 0);
 
+  // attach() if it exists, with the same schema and options, otherwise create(). Any number of processes may call it at
+  // once: one creates the buffer, the others wait for it and attach. Error when it exists with another schema or other
+  // options (`prefault` may differ), and for private memory.
+  static ReplayBuffer open_or_create(const Schema& schema, const BufferOptions& options, const Storage& storage);
+
   // Removes the name (the memory exists as long as a process has it mapped). False if it did not exist. Error for a
   // file that is not a replay buffer; one of another version, or a damaged one, is removed.
   static bool remove(const Storage& storage);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/error.h"
 #include "replay/forks.h"
 #include "replay/ring.h"
 
@@ -90,7 +91,16 @@ struct Stream {
 // that uses its parent's begins new episodes, so it never continues those of its parent.
 class Streams {
  public:
-  explicit Streams(size_t count) : streams_(count) {}
+  explicit Streams(size_t count) : streams_(count) {
+    if (count == 0) throw Error("[replay] writer: streams: expected 1 or more, found 0");
+  }
+
+  // Error unless a batch of this many rows has as many for each stream.
+  void expect_rows(size_t rows) const {
+    if (rows % streams_.size() == 0) return;
+    throw Error("[replay] writer: expected a multiple of {} rows, one for each stream, found {}", streams_.size(),
+                rows);
+  }
 
   std::span<Stream> get() {
     if (forks_ != fork_count()) reset();

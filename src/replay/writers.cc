@@ -1,6 +1,5 @@
 #include "replay/writers.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -15,11 +14,10 @@
 
 #include "core/error.h"
 #include "replay/slot_word.h"
+#include "replay/writer_locks.h"
 
 namespace quern::replay {
 namespace {
-
-constexpr off_t kFirstByte = off_t{1} << 62;  // no file is this large; bytes beyond the end can be locked too
 
 // All Writers of this process, so that a child finds them. Never destroyed: fork() may happen during exit.
 struct Registry {
@@ -29,15 +27,6 @@ struct Registry {
 Registry& registry() {
   static auto* const instance = new Registry;
   return *instance;
-}
-
-struct flock lock_on(uint16_t index) {
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = kFirstByte + index;
-  lock.l_len = 1;
-  return lock;
 }
 
 }  // namespace
@@ -152,20 +141,10 @@ void Writers::expect_lock() const {
       where_);
 }
 
-// Asks for the first lock of others in the rest of the range, until there is none.
 size_t Writers::count() {
   me();
   expect_lock();
-  size_t found = 1;
-  for (off_t next = kFirstByte; next < kFirstByte + kMax;) {
-    struct flock lock = lock_on(0);
-    lock.l_start = next;
-    lock.l_len = kFirstByte + kMax - next;
-    if (fcntl(lock_, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) break;
-    ++found;
-    next = lock.l_start + 1;
-  }
-  return found;
+  return 1 + count_locks(lock_);
 }
 
 // This process has locked `mine` but written nothing yet: words with that index were left by a dead process.
