@@ -4,11 +4,12 @@
 >>> logits = model.logits(model.encode("Once upon a time"))
 """
 
-from ._quern import (Column, Error, Model, ReplayBuffer, Sample, Saving, SnapshotResult, Step, TextStream, TrainResult,
-                     __version__, load, preset, snapshot_info, train)
+from ._quern import (Column, Error, Model, NStepSample, ReplayBuffer, ReplayWriter, Sample, Saving, SequenceSample,
+                     SnapshotResult, Step, TextStream, TrainResult, __version__, load, preset, snapshot_info, train)
 
-__all__ = ["Column", "Error", "Model", "ReplayBuffer", "Sample", "Saving", "SnapshotResult", "Step", "TextStream",
-           "TrainResult", "__version__", "load", "preset", "snapshot_info", "train"]
+__all__ = ["Column", "Error", "Model", "NStepSample", "ReplayBuffer", "ReplayWriter", "Sample", "Saving",
+           "SequenceSample", "SnapshotResult", "Step", "TextStream", "TrainResult", "__version__", "load", "preset",
+           "snapshot_info", "train"]
 
 
 def _attach(shared, file):  # called when a pickled ReplayBuffer is unpickled, in the receiving process
