@@ -21,16 +21,27 @@ class EpisodeReader {
  public:
   explicit EpisodeReader(const ReplayBuffer& buffer) : buffer_(buffer), links_(*buffer.links()) {}
 
-  // The place of row `id`. False if the row is not in the buffer.
-  bool find(uint64_t id, EpisodeRow& row) const {
+  // The place of row `id`. Also calls read(slot), to copy more of the row. False if the row is not in the buffer.
+  template <typename Read>
+  bool find(uint64_t id, EpisodeRow& row, Read read) const {
     row.id = id;
-    return buffer_.ring().read(id, [&](uint64_t slot) { row.step = links_.load(slot); });
+    return buffer_.ring().read(id, [&](uint64_t slot) {
+      row.step = links_.load(slot);
+      read(slot);
+    });
+  }
+  bool find(uint64_t id, EpisodeRow& row) const {
+    return find(id, row, [](uint64_t) {});
   }
 
   // Moves to the row after this one in the same episode. False if there is none, or it is not in the buffer.
-  bool follow(EpisodeRow& row) const {
+  template <typename Read>
+  bool follow(EpisodeRow& row, Read read) const {
     const uint64_t place = row.step.place + 1;
-    return row.step.next != kNoRow && row.step.place != 0 && find(row.step.next, row) && row.step.place == place;
+    return row.step.next != kNoRow && row.step.place != 0 && find(row.step.next, row, read) && row.step.place == place;
+  }
+  bool follow(EpisodeRow& row) const {
+    return follow(row, [](uint64_t) {});
   }
 
   // Copies the columns that are not null, of row `id` if it still has this place, as row `index` of the arrays.

@@ -60,8 +60,9 @@ bool any(std::span<std::byte* const> columns) {
 struct Walk {
   enum class State : uint8_t { kWalking, kDone, kFailed };
   EpisodeRow start;
-  EpisodeRow row;   // the last one reached, and that of the `next` columns
-  EpisodeRow last;  // that of the `last` columns
+  EpisodeRow row;                                // the last one reached, and that of the `next` columns
+  EpisodeRow last;                               // that of the `last` columns
+  alignas(8) std::array<std::byte, 8> reward{};  // of `row`
   uint64_t steps = 0;
   double sum = 0;
   double discount = 1;
@@ -121,9 +122,14 @@ class NStepSampler {
     __builtin_prefetch(buffer_.stored(request_.reward, id % buffer_.capacity()));
   }
 
+  // Reads the reward together with the place, under one check of the slot instead of two.
+  void read_reward(uint64_t slot, Walk& walk) const noexcept {
+    buffer_.load(request_.reward, slot, walk.reward.data());
+  }
+
   void begin(uint64_t id, Walk& walk) const {
     walk = {};
-    if (id == kNoRow || !reader_.find(id, walk.start)) return;
+    if (id == kNoRow || !reader_.find(id, walk.start, [&](uint64_t slot) { read_reward(slot, walk); })) return;
     walk.row = walk.start;
     arrive(walk);
   }
@@ -131,7 +137,7 @@ class NStepSampler {
   // Goes to the next row. False when the walk is over.
   bool advance(Walk& walk) const {
     if (walk.state != Walk::State::kWalking) return false;
-    if (reader_.follow(walk.row)) {
+    if (reader_.follow(walk.row, [&](uint64_t slot) { read_reward(slot, walk); })) {
       arrive(walk);
     } else {
       walk.state = Walk::State::kFailed;
@@ -148,30 +154,13 @@ class NStepSampler {
       if (walk.steps == 0) walk.state = Walk::State::kFailed;
       return;
     }
-    double value = 0;
-    if (!reward(walk.row, value)) {
-      walk.state = Walk::State::kFailed;
-      return;
-    }
-    walk.sum += walk.discount * value;
+    walk.sum += walk.discount * number_in(dtype_, walk.reward.data());
     walk.discount = end == End::kTerminal ? 0 : walk.discount * request_.gamma;
     ++walk.steps;
     walk.last = walk.row;
     if (end != End::kNone || (walk.steps == request_.n && !needs_next_)) return;
     walk.state = Walk::State::kWalking;
     prefetch_step(walk.row.step.next);
-  }
-
-  // The reward of a row that still has its place.
-  bool reward(const EpisodeRow& row, double& value) const {
-    alignas(8) std::byte bytes[8] = {};
-    bool same = false;
-    const bool there = buffer_.ring().read(row.id, [&](uint64_t slot) {
-      same = buffer_.links()->load(slot).place == row.step.place;
-      buffer_.load(request_.reward, slot, bytes);
-    });
-    value = number_in(dtype_, bytes);
-    return there && same;
   }
 
   void write(size_t index, const Walk& walk) const {
