@@ -1,7 +1,6 @@
 """Everyday use of the replay buffer, as users type it: Python calls and `quern replay`."""
 
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -11,13 +10,10 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+import program
 import quern
 
-QUERN = os.environ["QUERN"]
-
-
-def run(*arguments):
-    return subprocess.run([QUERN, *arguments], capture_output=True, text=True, timeout=60, check=False)
+run = program.quern
 
 
 class Everyday(unittest.TestCase):
