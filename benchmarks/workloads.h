@@ -13,6 +13,7 @@ void bench_gelu(Context& context);
 void bench_vector_ops(Context& context);
 void bench_queue(Context& context);
 void bench_replay(Context& context);
+void bench_replay_episodes(Context& context);
 void bench_replay_parallel(Context& context);
 void bench_replay_snapshot(Context& context);
 

@@ -42,6 +42,7 @@ const std::vector<Workload>& workloads() {
        bench_vector_ops},
       {"queue", {"queue"}, "bounded queue against a mutex, oneTBB and moodycamel", bench_queue},
       {"replay", {"replay"}, "adding and sampling against memcpy", bench_replay},
+      {"replay", {"replay"}, "sequences and n-step returns against plain samples", bench_replay_episodes},
       {"replay", {"replay"}, "concurrent threads and processes against a single one", bench_replay_parallel},
       {"replay", {"replay"}, "saving and loading snapshots of 2.5 GB", bench_replay_snapshot}};
   return all;

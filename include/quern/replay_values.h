@@ -85,9 +85,13 @@ class Sample {
   std::span<const uint64_t> ages() const&& = delete;
   std::span<const float> weights() const& { return weights_; }  // 1 except for Rule::kPrioritised
   std::span<const float> weights() const&& = delete;
+  // Of get(ids): whether the row was in the buffer; its values are zeros if not. bool-sized, 1 or 0.
+  std::span<const uint8_t> mask() const& { return mask_; }
+  std::span<const uint8_t> mask() const&& = delete;
 
  private:
   friend class ReplayBuffer;
+  friend struct SampleMemory;
   struct Values {
     std::string column, dtype;
     std::vector<std::byte> bytes;  // allocated by operator new, so aligned for every numeric type
@@ -97,6 +101,7 @@ class Sample {
   std::vector<Values> values_;
   std::vector<uint64_t> ids_, ages_;
   std::vector<float> weights_;
+  std::vector<uint8_t> mask_;
 };
 
 }  // namespace quern

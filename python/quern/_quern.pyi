@@ -152,21 +152,100 @@ class Column:
     def stored_bytes(self) -> int: ...
 
 class Sample:
-    def __getitem__(self, name: str) -> NDArray[Any]: ...
+    def __getitem__(self, name: str) -> Any: ...  # an array, or a dict of arrays
     def __iter__(self) -> Iterator[str]: ...
     def __contains__(self, name: object) -> bool: ...
-    def __len__(self) -> int: ...  # rows
+    def __len__(self) -> int: ...
     def keys(self) -> KeysView[str]: ...
     def values(self) -> ValuesView[NDArray[Any]]: ...
     def items(self) -> ItemsView[str, NDArray[Any]]: ...
     @property
     def arrays(self) -> dict[str, NDArray[Any]]: ...
     @property
+    def nested(self) -> dict[str, Any]: ...
+    @property
     def ids(self) -> NDArray[np.uint64]: ...
     @property
     def ages(self) -> NDArray[np.uint64]: ...
     @property
     def weights(self) -> NDArray[np.float32]: ...
+    @property
+    def mask(self) -> NDArray[np.bool_] | None: ...
+
+class SequenceSample:
+    def __getitem__(self, name: str) -> Any: ...  # an array, or a dict of arrays
+    def __iter__(self) -> Iterator[str]: ...
+    def __contains__(self, name: object) -> bool: ...
+    def __len__(self) -> int: ...
+    def keys(self) -> KeysView[str]: ...
+    def values(self) -> ValuesView[NDArray[Any]]: ...
+    def items(self) -> ItemsView[str, NDArray[Any]]: ...
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]: ...
+    @property
+    def nested(self) -> dict[str, Any]: ...
+    @property
+    def ids(self) -> NDArray[np.uint64]: ...
+    @property
+    def ages(self) -> NDArray[np.uint64]: ...
+    @property
+    def weights(self) -> NDArray[np.float32]: ...
+    @property
+    def mask(self) -> NDArray[np.bool_]: ...
+    @property
+    def lengths(self) -> NDArray[np.uint64]: ...
+
+class NStepSample:
+    def __getitem__(self, name: str) -> Any: ...  # an array, or a dict of arrays
+    def __iter__(self) -> Iterator[str]: ...
+    def __contains__(self, name: object) -> bool: ...
+    def __len__(self) -> int: ...
+    def keys(self) -> KeysView[str]: ...
+    def values(self) -> ValuesView[NDArray[Any]]: ...
+    def items(self) -> ItemsView[str, NDArray[Any]]: ...
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]: ...
+    @property
+    def nested(self) -> dict[str, Any]: ...
+    @property
+    def ids(self) -> NDArray[np.uint64]: ...
+    @property
+    def ages(self) -> NDArray[np.uint64]: ...
+    @property
+    def weights(self) -> NDArray[np.float32]: ...
+    @property
+    def next(self) -> dict[str, NDArray[Any]]: ...
+    @property
+    def returns(self) -> NDArray[np.float32]: ...
+    @property
+    def discounts(self) -> NDArray[np.float32]: ...
+    @property
+    def steps(self) -> NDArray[np.uint64]: ...
+    @property
+    def next_ids(self) -> NDArray[np.uint64]: ...
+
+class ReplayWriter:
+    def add(
+        self,
+        columns: dict[str, Any] | None = None,
+        *,
+        priority: float | None = None,
+        timeout: float | None = None,
+        cast: bool | None = None,
+        **kwargs: Any,
+    ) -> int | None: ...
+    def add_batch(
+        self,
+        columns: dict[str, Any] | None = None,
+        *,
+        priorities: ArrayLike | None = None,
+        timeout: float | None = None,
+        cast: bool | None = None,
+        **kwargs: Any,
+    ) -> int | None: ...
+    def reset(self) -> None: ...
+    @property
+    def streams(self) -> int: ...
 
 class SnapshotResult:
     @property
@@ -183,19 +262,42 @@ class Saving:
 class ReplayBuffer:
     def __init__(
         self,
-        columns: Mapping[str, DTypeLike | tuple[DTypeLike, int | Sequence[int]] | Column],
+        columns: Mapping[str, Any],  # dtype, (dtype, shape), Column, or a dict of these
         capacity: int,
         *,
-        prioritised: bool = False,
+        prioritised: bool | None = None,
         alpha: float = 0.6,
         shared: str | None = None,
         file: str | PathLike[str] | None = None,
+        terminal: str | None = None,
+        truncated: str | None = None,
         samples_per_insert: float = 0.0,
         min_size: int = 1,
         slack: float = 0.0,
         prefault: bool = True,
         seed: int | None = None,
+        cast: bool = False,
+        prioritized: bool | None = None,
     ) -> None: ...
+    @staticmethod
+    def open_or_create(
+        columns: Mapping[str, Any],  # dtype, (dtype, shape), Column, or a dict of these
+        capacity: int,
+        *,
+        prioritised: bool | None = None,
+        alpha: float = 0.6,
+        shared: str | None = None,
+        file: str | PathLike[str] | None = None,
+        terminal: str | None = None,
+        truncated: str | None = None,
+        samples_per_insert: float = 0.0,
+        min_size: int = 1,
+        slack: float = 0.0,
+        prefault: bool = True,
+        seed: int | None = None,
+        cast: bool = False,
+        prioritized: bool | None = None,
+    ) -> ReplayBuffer: ...
     @staticmethod
     def attach(
         shared: str | None = None,
@@ -215,31 +317,69 @@ class ReplayBuffer:
     ) -> ReplayBuffer: ...
     def add(
         self,
-        columns: dict[str, ArrayLike] | None = None,
+        columns: dict[str, Any] | None = None,
         *,
         priority: float | None = None,
         timeout: float | None = None,
-        **kwargs: ArrayLike,
+        cast: bool | None = None,
+        **kwargs: Any,
     ) -> int | None: ...
     def add_batch(
         self,
-        columns: dict[str, NDArray[Any]] | None = None,
+        columns: dict[str, Any] | None = None,
         *,
         priorities: ArrayLike | None = None,
         timeout: float | None = None,
-        **kwargs: NDArray[Any],
+        cast: bool | None = None,
+        **kwargs: Any,
     ) -> int | None: ...
-    def get(self, id: int) -> dict[str, Any] | None: ...
+    def writer(self, streams: int = 1) -> ReplayWriter: ...
+    def get(self, id: Any, *, out: Sample | dict[str, Any] | None = None) -> Any: ...  # dict, None or Sample
     def sample(
         self,
         n: int,
         *,
-        out: Sample | dict[str, NDArray[Any]] | None = None,
-        rule: Literal["uniform", "without_replacement", "prioritised", "recent"] = "uniform",
+        out: Sample | dict[str, Any] | None = None,
+        rule: Literal["uniform", "without_replacement", "prioritised", "prioritized", "recent"] | None = None,
         half_life: float = 0.0,
         beta: float = 0.4,
         timeout: float | None = None,
     ) -> Sample: ...
+    def sample_sequences(
+        self,
+        batch: int,
+        length: int,
+        *,
+        pad: bool = False,
+        columns: Sequence[str] | None = None,
+        out: SequenceSample | dict[str, Any] | None = None,
+        rule: Literal["uniform", "without_replacement", "prioritised", "prioritized", "recent"] | None = None,
+        half_life: float = 0.0,
+        beta: float = 0.4,
+        timeout: float | None = None,
+    ) -> SequenceSample: ...
+    def sample_n_step(
+        self,
+        batch: int,
+        n: int,
+        gamma: float,
+        *,
+        next: Sequence[str] | None = None,
+        last: Sequence[str] | None = None,
+        reward: str = "reward",
+        columns: Sequence[str] | None = None,
+        out: NStepSample | None = None,
+        rule: Literal["uniform", "without_replacement", "prioritised", "prioritized", "recent"] | None = None,
+        half_life: float = 0.0,
+        beta: float = 0.4,
+        timeout: float | None = None,
+    ) -> NStepSample: ...
+    def clear(self) -> None: ...
+    def stats(self) -> dict[str, Any]: ...
+    @staticmethod
+    def list() -> Any: ...  # of dicts
+    @staticmethod
+    def info(shared: str | None = None, file: str | PathLike[str] | None = None) -> dict[str, Any]: ...
     def update_priorities(self, ids: ArrayLike, priorities: ArrayLike) -> int: ...
     def save(self, path: str | PathLike[str], threads: int | None = None) -> SnapshotResult: ...
     def save_in_background(self, path: str | PathLike[str], threads: int | None = None) -> Saving: ...
@@ -255,6 +395,12 @@ class ReplayBuffer:
     def columns(self) -> dict[str, Column]: ...
     @property
     def prioritised(self) -> bool: ...
+    @property
+    def prioritized(self) -> bool: ...
+    @property
+    def terminal(self) -> str | None: ...
+    @property
+    def truncated(self) -> str | None: ...
     @property
     def row_bytes(self) -> int: ...
     @property

@@ -13,7 +13,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "numbers.h"
-#include "replay/priority.h"
+#include "replay_adding.h"
 #include "replay_buffer.h"
 #include "replay_docs.h"
 #include "replay_wait.h"
@@ -26,60 +26,6 @@ using replay::BufferOptions;
 using replay::ReplayBuffer;
 using replay::Storage;
 
-// The columns come from the dict `columns` and from keyword arguments; the dict allows a column to have the name of a
-// parameter.
-py::dict all_columns(const py::object& columns, const py::kwargs& more, std::string_view storage) {
-  if (columns.is_none()) return more;
-  if (!is_mapping(columns)) {
-    throw Error("[replay] {}: expected a dict of columns or columns by name, found {}", storage, type_name(columns));
-  }
-  py::dict all = dict_from(columns, storage).attr("copy")();
-  for (const auto& [name, array] : more) all[name] = array;
-  return all;
-}
-
-uint64_t add_rows(PyReplay& self, const ColumnTypes::Rows& rows, std::span<const float> priorities, double timeout) {
-  return waiting(timeout,
-                 [&](const replay::Wait& wait) { return self.buffer.add(rows.columns, rows.rows, priorities, wait); });
-}
-
-py::object id_or_none(uint64_t id) { return id == replay::kNoRow ? py::object(py::none()) : py::object(py::int_(id)); }
-
-// As float32; the caller's array without a copy if it has that dtype.
-py::array_t<float> priorities_from(const py::object& given, std::string_view what) {
-  const py::array found = py::array::ensure(given);
-  if (found && found.dtype().equal(py::dtype::of<float>())) return array_from(given, py::dtype::of<float>(), what);
-  const py::array_t<double> wide = array_from(given, py::dtype::of<double>(), what);
-  py::array_t<float> floats(std::vector<py::ssize_t>(wide.shape(), wide.shape() + wide.ndim()));
-  for (py::ssize_t i = 0; i < wide.size(); ++i) floats.mutable_data()[i] = replay::priority_from(wide.data()[i]);
-  return floats;
-}
-
-py::object add_batch(PyReplay& self, const py::object& columns, const py::object& priorities, const py::object& timeout,
-                     const py::kwargs& arrays) {
-  const ColumnTypes::Rows rows = self.types.rows_of(all_columns(columns, arrays, "add_batch"), "add_batch");
-  const double seconds = timeout_from(timeout);
-  py::array_t<float> given;
-  if (!priorities.is_none()) {
-    given = priorities_from(priorities, "[replay] add_batch: priorities");
-    if (given.ndim() != 1) {
-      throw Error("[replay] add_batch: priorities: expected one dimension, found {}", given.ndim());
-    }
-    if (given.size() == 0 && rows.rows > 0)
-      throw Error("[replay] add_batch: expected {} priorities, found 0", rows.rows);
-  }
-  return id_or_none(add_rows(self, rows, {given.data(), static_cast<size_t>(given.size())}, seconds));
-}
-
-py::object add(PyReplay& self, const py::object& columns, const py::object& priority, const py::object& timeout,
-               const py::kwargs& values) {
-  const ColumnTypes::Rows row = self.types.row_of(all_columns(columns, values, "add"), "add");
-  const double seconds = timeout_from(timeout);
-  const bool has_priority = !priority.is_none();
-  const float given = has_priority ? replay::priority_from(real_from(priority, "[replay] add: priority")) : 0.0f;
-  return id_or_none(add_rows(self, row, {&given, has_priority ? size_t{1} : size_t{0}}, seconds));
-}
-
 size_t update_priorities(PyReplay& self, const py::object& ids, const py::object& priorities) {
   const py::array_t<uint64_t> rows = array_from(ids, py::dtype::of<uint64_t>(), "[replay] update_priorities: ids");
   const py::array_t<float> given = priorities_from(priorities, "[replay] update_priorities: priorities");
@@ -88,35 +34,61 @@ size_t update_priorities(PyReplay& self, const py::object& ids, const py::object
                                        {given.data(), static_cast<size_t>(given.size())});
 }
 
-// One row by id, as {name: array}; None if it is no longer in the buffer.
-py::object get(const PyReplay& self, const py::object& number) {
-  const uint64_t id = whole_from(number, "[replay] get: id");
-  const ColumnTypes::OutputArrays places = self.types.outputs_in(py::none(), 1, "get");
-  bool there = false;
-  {
-    const py::gil_scoped_release unlocked;
-    there = self.buffer.read(id, places.columns);
+// "prioritized" is the same word.
+bool prioritised_from(const py::object& british, const py::object& american) {
+  for (const py::object& given : {british, american}) {
+    if (!given.is_none() && !py::isinstance<py::bool_>(given)) {
+      throw Error("[replay] prioritised: expected True or False, found {}", shown(given));
+    }
   }
-  if (!there) return py::none();
-  py::dict row;
-  for (const auto& [name, array] : places.arrays) row[name] = array[py::int_(0)];
-  return row;
+  if (!british.is_none() && !american.is_none() && !british.equal(american)) {
+    throw Error("[replay] prioritised: expected the same as prioritized, found {} and {}", shown(british),
+                shown(american));
+  }
+  return (!british.is_none() && british.cast<bool>()) || (!american.is_none() && american.cast<bool>());
 }
 
-std::shared_ptr<PyReplay> create(const py::object& columns, const py::object& capacity, bool prioritised,
+std::string column_name(const py::object& name, const char* what) {
+  if (name.is_none()) return {};
+  if (!py::isinstance<py::str>(name))
+    throw Error("[replay] {}: expected the name of a column, found {}", what, shown(name));
+  return text_from(name, fmt::format("[replay] {}", what));
+}
+
+enum class Make { kNew, kOpenOrCreate };
+
+template <Make kMake>
+std::shared_ptr<PyReplay> create(const py::object& columns, const py::object& capacity, const py::object& prioritised,
                                  const py::object& alpha, const py::object& shared, const py::object& file,
+                                 const py::object& terminal, const py::object& truncated,
                                  const py::object& samples_per_insert, const py::object& min_size,
-                                 const py::object& slack, bool prefault, const py::object& seed) {
+                                 const py::object& slack, bool prefault, const py::object& seed, bool cast,
+                                 const py::object& prioritized) {
   const BufferOptions options{
       .capacity = whole_from(capacity, "[replay] capacity", 1),
-      .prioritised = prioritised,
+      .prioritised = prioritised_from(prioritised, prioritized),
       .alpha = real_from(alpha, "[replay] alpha"),
       .limit = {.samples_per_insert = real_from(samples_per_insert, "[replay] samples_per_insert"),
                 .minimum = whole_from(min_size, "[replay] min_size", 1),
                 .slack = real_from(slack, "[replay] slack")},
-      .prefault = prefault};
-  return make_replay(schema_from(dict_from(columns, "[replay] columns")), options, storage_from(shared, file),
-                     seed_from(seed));
+      .prefault = prefault,
+      .terminal = column_name(terminal, "terminal"),
+      .truncated = column_name(truncated, "truncated")};
+  const Storage storage = storage_from(shared, file);
+  if (kMake == Make::kOpenOrCreate && storage.kind == Storage::Kind::kPrivate) {
+    throw Error("[replay] open_or_create: expected shared= or file=, found neither");
+  }
+  replay::Schema schema = schema_from(dict_from(columns, "[replay] columns"));
+  const replay::Seed its_seed = seed_from(seed);
+  std::optional<ReplayBuffer> buffer;
+  {
+    const py::gil_scoped_release unlocked;
+    buffer.emplace(kMake == Make::kNew ? ReplayBuffer::create(std::move(schema), options, storage)
+                                       : ReplayBuffer::open_or_create(schema, options, storage));
+  }
+  auto made = std::make_shared<PyReplay>(std::move(*buffer), storage, its_seed);
+  made->cast = cast;
+  return made;
 }
 
 std::shared_ptr<PyReplay> attach(const py::object& shared, const py::object& file, const py::object& patience,
@@ -150,6 +122,10 @@ std::string repr(const PyReplay& self) {
                      self.buffer.schema().columns().size(), options.prioritised ? ", prioritised" : "", where);
 }
 
+py::object name_or_none(const std::string& name) {
+  return name.empty() ? py::object(py::none()) : py::object(py::str(name));
+}
+
 // For pickle, so that a buffer can be passed to another process.
 py::tuple reduce(const PyReplay& self) {
   if (self.storage.kind == Storage::Kind::kPrivate) {
@@ -176,24 +152,22 @@ replay::Seed seed_from(const py::object& seed) {
   return replay::Seed(whole_from(seed, "[replay] seed"));
 }
 
-std::shared_ptr<PyReplay> make_replay(replay::Schema schema, const BufferOptions& options, const Storage& storage,
-                                      const replay::Seed& seed) {
-  std::optional<ReplayBuffer> buffer;
-  {
-    const py::gil_scoped_release unlocked;
-    buffer.emplace(ReplayBuffer::create(std::move(schema), options, storage));
-  }
-  return std::make_shared<PyReplay>(std::move(*buffer), storage, seed);
-}
-
 void bind_replay(py::module_& module) {
   bind_column(module);
   PyReplayClass buffer(module, "ReplayBuffer", kReplayBufferDoc);
   buffer
-      .def(py::init(&create), py::arg("columns"), py::arg("capacity"), py::kw_only(), py::arg("prioritised") = false,
-           py::arg("alpha") = 0.6, py::arg("shared") = py::none(), py::arg("file") = py::none(),
+      .def(py::init(&create<Make::kNew>), py::arg("columns"), py::arg("capacity"), py::kw_only(),
+           py::arg("prioritised") = py::none(), py::arg("alpha") = 0.6, py::arg("shared") = py::none(),
+           py::arg("file") = py::none(), py::arg("terminal") = py::none(), py::arg("truncated") = py::none(),
            py::arg("samples_per_insert") = 0.0, py::arg("min_size") = 1, py::arg("slack") = 0.0,
-           py::arg("prefault") = true, py::arg("seed") = py::none(), kReplayInitDoc)
+           py::arg("prefault") = true, py::arg("seed") = py::none(), py::arg("cast") = false,
+           py::arg("prioritized") = py::none(), kReplayInitDoc)
+      .def_static("open_or_create", &create<Make::kOpenOrCreate>, py::arg("columns"), py::arg("capacity"),
+                  py::kw_only(), py::arg("prioritised") = py::none(), py::arg("alpha") = 0.6,
+                  py::arg("shared") = py::none(), py::arg("file") = py::none(), py::arg("terminal") = py::none(),
+                  py::arg("truncated") = py::none(), py::arg("samples_per_insert") = 0.0, py::arg("min_size") = 1,
+                  py::arg("slack") = 0.0, py::arg("prefault") = true, py::arg("seed") = py::none(),
+                  py::arg("cast") = false, py::arg("prioritized") = py::none(), kOpenOrCreateDoc)
       .def_static("attach", &attach, py::arg("shared") = py::none(), py::arg("file") = py::none(),
                   py::arg("patience") = 0.0, py::arg("seed") = py::none(), kAttachDoc)
       .def_static(
@@ -204,12 +178,14 @@ void bind_replay(py::module_& module) {
             return ReplayBuffer::remove(storage);
           },
           py::arg("shared") = py::none(), py::arg("file") = py::none(), kRemoveDoc)
-      .def("add", &add, py::arg("columns") = py::none(), py::kw_only(), py::arg("priority") = py::none(),
-           py::arg("timeout") = py::none(), kAddDoc)
-      .def("add_batch", &add_batch, py::arg("columns") = py::none(), py::kw_only(), py::arg("priorities") = py::none(),
-           py::arg("timeout") = py::none(), kAddBatchDoc)
-      .def("get", &get, py::arg("id"), kGetDoc)
       .def("update_priorities", &update_priorities, py::arg("ids"), py::arg("priorities"), kUpdatePrioritiesDoc)
+      .def(
+          "clear",
+          [](PyReplay& self) {
+            const py::gil_scoped_release unlocked;
+            self.buffer.clear();
+          },
+          kClearDoc)
       .def("__len__", [](const PyReplay& self) { return self.buffer.size(); })
       .def("__repr__", &repr)
       .def("__reduce__", &reduce)
@@ -222,6 +198,13 @@ void bind_replay(py::module_& module) {
       .def_property_readonly(
           "prioritised", [](const PyReplay& self) { return self.buffer.options().prioritised; }, kPrioritisedDoc)
       .def_property_readonly(
+          "prioritized", [](const PyReplay& self) { return self.buffer.options().prioritised; }, kPrioritizedDoc)
+      .def_property_readonly(
+          "terminal", [](const PyReplay& self) { return name_or_none(self.buffer.options().terminal); }, kTerminalDoc)
+      .def_property_readonly(
+          "truncated", [](const PyReplay& self) { return name_or_none(self.buffer.options().truncated); },
+          kTruncatedDoc)
+      .def_property_readonly(
           "row_bytes", [](const PyReplay& self) { return self.buffer.schema().stored_bytes(); }, kRowBytesDoc)
       .def_property_readonly(
           "seed", [](const PyReplay& self) { return self.sampler.seed(); }, kSeedDoc)
@@ -229,7 +212,10 @@ void bind_replay(py::module_& module) {
           "draws", [](const PyReplay& self) { return self.sampler.draws(); },
           [](PyReplay& self, const py::object& draws) { self.sampler.restore(whole_from(draws, "[replay] draws")); },
           kDrawsDoc);
+  bind_adding(module, buffer);
   bind_sampling(module, buffer);
+  bind_episodes(module, buffer);
+  bind_info(buffer);
   bind_snapshots(module, buffer);
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <tuple>
 #include <utility>
 
@@ -25,14 +26,23 @@ std::string shape_text(const py::ssize_t* shape, size_t dimensions) {
   return text + (dimensions == 1 ? ",)" : ")");
 }
 
-// "float32 (rows, 8, 8)"
-std::string expected_text(const Column& column, bool batch) {
-  std::string text = batch ? "(rows" : "(";
-  for (size_t i = 0; i < column.shape.size(); ++i) {
-    text += fmt::format("{}{}", i == 0 && !batch ? "" : ", ", column.shape[i]);
-  }
-  const bool one = column.shape.size() + (batch ? 1 : 0) == 1;
-  return fmt::format("{} {}{}", name_of(column.dtype), text, one ? ",)" : ")");
+// "float32 (rows, 8, 8)", after as many dimensions that the call determines: "float32 (rows, length, 8, 8)".
+std::string expected_text(const Column& column, size_t first_dimensions) {
+  std::vector<std::string> extents;
+  for (size_t i = 0; i < first_dimensions; ++i) extents.push_back(i == 0 ? "rows" : "length");
+  for (const size_t extent : column.shape) extents.push_back(std::to_string(extent));
+  return fmt::format("{} ({}{}", name_of(column.dtype), fmt::join(extents, ", "), extents.size() == 1 ? ",)" : ")");
+}
+
+// What to write instead of an array of another dtype, or one that is not contiguous.
+std::string advice(const Column& column, std::string_view where) {
+  const bool plain = PyUnicode_IsIdentifier(py::str(column.name).ptr()) == 1;
+  return fmt::format("; pass np.ascontiguousarray({}, dtype=np.{}){}", plain ? column.name : "x", name_of(column.dtype),
+                     where.starts_with("add") ? ", or cast=True" : "");
+}
+
+bool is_number(const py::array& array) {
+  return std::string_view("biuf").find(array.dtype().kind()) != std::string_view::npos;
 }
 
 std::string found_text(const py::array& array) {
@@ -109,9 +119,61 @@ std::string repr(const Column& column) {
 
 }  // namespace
 
+py::dict flattened(const py::dict& nested, std::string_view where) {
+  bool has_inner = false;
+  for (const auto& [name, value] : nested) has_inner = has_inner || PyDict_Check(value.ptr()) != 0;
+  if (!has_inner) return nested;
+  py::dict flat;
+  const auto insert = [&](const py::object& name, const py::handle& value) {
+    if (flat.contains(name)) {
+      throw Error("[replay] {}: column {}: expected it once, found it twice: as a name with a dot and in a dict", where,
+                  in_quotes(py::str(name).cast<std::string>()));
+    }
+    flat[name] = value;
+  };
+  for (const auto& [name, value] : nested) {
+    if (PyDict_Check(value.ptr()) == 0) {
+      insert(py::reinterpret_borrow<py::object>(name), value);
+      continue;
+    }
+    if (!py::isinstance<py::str>(name))
+      throw Error("[replay] {}: expected names of columns, found {}", where, shown(name));
+    if (PyDict_Size(value.ptr()) == 0) {
+      throw Error("[replay] {}: column {}: expected columns in the dict, found none", where,
+                  in_quotes(text_from(name, where)));
+    }
+    for (const auto& [inner, object] : flattened(py::reinterpret_borrow<py::dict>(value), where)) {
+      if (!py::isinstance<py::str>(inner)) {
+        throw Error("[replay] {}: expected names of columns, found {}", where, shown(inner));
+      }
+      insert(py::reinterpret_borrow<py::object>(name) + py::str(".") + py::reinterpret_borrow<py::object>(inner),
+             object);
+    }
+  }
+  return flat;
+}
+
+py::dict nested_from(const py::dict& flat, std::string_view prefix) {
+  py::dict result;
+  for (const auto& [key, value] : flat) {
+    const std::string name = py::str(key).cast<std::string>();
+    if (!name.starts_with(prefix)) continue;
+    const std::string rest = name.substr(prefix.size());
+    const size_t dot = rest.find('.');
+    const bool inner =
+        dot != std::string::npos && dot > 0 && !flat.contains(py::str(name.substr(0, prefix.size() + dot)));
+    if (!inner) {
+      result[py::str(rest)] = value;
+    } else if (const py::str outer(rest.substr(0, dot)); !result.contains(outer)) {
+      result[outer] = nested_from(flat, name.substr(0, prefix.size() + dot + 1));
+    }
+  }
+  return result;
+}
+
 Schema schema_from(const py::dict& columns) {
   std::vector<Column> found;
-  for (const auto& [name, object] : columns) {
+  for (const auto& [name, object] : flattened(columns, "columns")) {
     if (!py::isinstance<py::str>(name)) {
       throw Error("[replay] expected names of columns, found {}", shown(name));
     }
@@ -139,7 +201,7 @@ void ColumnTypes::check_names(const py::dict& arrays, Given given, std::string_v
       ++known;
     } else if (given != Given::kSome) {
       throw Error("[replay] {}: column {}: expected {}, found nothing", where, in_quotes(columns_[c].name),
-                  expected_text(columns_[c], given == Given::kRows));
+                  expected_text(columns_[c], given == Given::kRows ? 1 : 0));
     }
   }
   if (known == arrays.size()) return;
@@ -156,28 +218,41 @@ void ColumnTypes::check_names(const py::dict& arrays, Given given, std::string_v
 
 void ColumnTypes::check(const py::array& array, size_t column, size_t first_dimensions, std::string_view where) const {
   const Column& expected = columns_[column];
-  if (!array.dtype().equal(dtypes_[column]) || !same_shape(array, expected, first_dimensions)) {
-    throw Error("[replay] {}: column {}: expected {}, found {}", where, in_quotes(expected.name),
-                expected_text(expected, first_dimensions == 1), found_text(array));
+  const bool right_shape = same_shape(array, expected, first_dimensions);
+  const bool right_dtype = array.dtype().equal(dtypes_[column]);
+  if (!right_dtype || !right_shape) {
+    throw Error("[replay] {}: column {}: expected {}, found {}{}", where, in_quotes(expected.name),
+                expected_text(expected, first_dimensions), found_text(array),
+                right_shape && is_number(array) ? advice(expected, where) : "");
   }
   if ((array.flags() & py::array::c_style) == 0) {
-    throw Error(
-        "[replay] {}: column {}: expected a C-contiguous array, found one that is not (numpy.ascontiguousarray)", where,
-        in_quotes(expected.name));
+    throw Error("[replay] {}: column {}: expected a C-contiguous array, found one that is not{}", where,
+                in_quotes(expected.name), advice(expected, where));
   }
 }
 
-ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view where) const {
+py::array ColumnTypes::checked_array(py::object found, size_t column, size_t first_dimensions, bool cast,
+                                     std::string_view where) const {
+  if (cast) {
+    found = array_from(found, dtypes_[column],
+                       fmt::format("[replay] {}: column {}", where, in_quotes(columns_[column].name)));
+  }
+  const auto array = py::reinterpret_borrow<py::array>(found);
+  check(array, column, first_dimensions, where);
+  return array;
+}
+
+ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& given, bool cast, std::string_view where) const {
+  const py::dict arrays = flattened(given, where);
   check_names(arrays, Given::kRows, where);
   Rows result;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const py::object found = get(arrays, c);
-    if (!py::isinstance<py::array>(found)) {
+    if (!py::isinstance<py::array>(found) && !cast) {
       throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", where, in_quotes(columns_[c].name),
-                  expected_text(columns_[c], true), type_name(found));
+                  expected_text(columns_[c], 1), type_name(found));
     }
-    const auto array = py::reinterpret_borrow<py::array>(found);
-    check(array, c, 1, where);
+    const py::array array = checked_array(found, c, 1, cast, where);
     const auto rows = static_cast<size_t>(array.shape(0));
     if (c > 0 && rows != result.rows) {
       throw Error("[replay] {}: column {}: expected {} rows, as in {}, found {}", where, in_quotes(columns_[c].name),
@@ -190,37 +265,64 @@ ColumnTypes::Rows ColumnTypes::rows_of(const py::dict& arrays, std::string_view 
   return result;
 }
 
-ColumnTypes::Rows ColumnTypes::row_of(const py::dict& values, std::string_view where) const {
+ColumnTypes::Rows ColumnTypes::row_of(const py::dict& given, bool cast, std::string_view where) const {
+  const py::dict values = flattened(given, where);
   check_names(values, Given::kOneRow, where);
   Rows result{.columns = {}, .rows = 1, .keep = {}};
   for (size_t c = 0; c < columns_.size(); ++c) {
-    py::object found = get(values, c);
-    if (!py::isinstance<py::array>(found)) {  // arrays are not converted
-      found = array_from(found, dtypes_[c], fmt::format("[replay] {}: column {}", where, in_quotes(columns_[c].name)));
-    }
-    const auto array = py::reinterpret_borrow<py::array>(found);
-    check(array, c, 0, where);
+    const py::object found = get(values, c);
+    const bool convert = cast || !py::isinstance<py::array>(found);  // arrays are not converted unless asked for
+    const py::array array = checked_array(found, c, 0, convert, where);
     result.columns.push_back(static_cast<const std::byte*>(array.data()));
     result.keep.push_back(array);
   }
   return result;
 }
 
-ColumnTypes::OutputArrays ColumnTypes::outputs_in(const py::object& out, size_t rows, std::string_view where) const {
+std::vector<bool> ColumnTypes::selected(const py::object& names, std::string_view where) const {
+  if (names.is_none()) return every();
+  std::vector<bool> wanted(columns_.size());
+  if (py::isinstance<py::str>(names) || !py::hasattr(names, "__iter__")) {
+    throw Error("[replay] {}: expected a list of names of columns, found {}", where, shown(names));
+  }
+  for (const py::handle& name : names) {
+    const std::string text = text_from(py::str(name), where);
+    bool found = false;
+    for (size_t c = 0; c < columns_.size(); ++c) {
+      if (columns_[c].name != text && !columns_[c].name.starts_with(text + ".")) continue;
+      wanted[c] = found = true;
+    }
+    if (!found) index_of(py::reinterpret_borrow<py::object>(name), where);  // throws
+  }
+  return wanted;
+}
+
+size_t ColumnTypes::index_of(const py::object& name, std::string_view where) const {
+  const std::string text = text_from(py::str(name), where);
+  std::vector<std::string_view> known;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    if (columns_[c].name == text) return c;
+    known.push_back(columns_[c].name);
+  }
+  throw Error("[replay] {}: expected one of the columns {}, found {}", where, fmt::join(known, ", "), in_quotes(text));
+}
+
+ColumnTypes::OutputArrays ColumnTypes::outputs_in(const py::object& out, const Lead& lead, std::string_view where,
+                                                  const std::vector<bool>& wanted) const {
   OutputArrays result;
   if (!out.is_none() && !py::isinstance<py::dict>(out)) {
     throw Error("[replay] {}: out: expected a dict of arrays, found {}", where, type_name(out));
   }
   if (!out.is_none()) {
     // The copy keeps the arrays alive: another thread may clear the caller's dict while the GIL is released.
-    result.arrays = py::reinterpret_steal<py::dict>(PyDict_Copy(out.ptr()));
+    result.arrays = flattened(py::reinterpret_steal<py::dict>(PyDict_Copy(out.ptr())), where);
     check_names(result.arrays, Given::kSome, where);
   }
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];
     py::object found = out.is_none() ? py::object() : get(result.arrays, c);
-    if (out.is_none()) {
-      std::vector<py::ssize_t> shape = {static_cast<py::ssize_t>(rows)};
+    if (out.is_none() && wanted[c]) {
+      Lead shape = lead;
       for (const size_t length : column.shape) shape.push_back(static_cast<py::ssize_t>(length));
       found = py::array(dtypes_[c], shape);
       result.arrays[names_[c]] = found;
@@ -231,13 +333,16 @@ ColumnTypes::OutputArrays ColumnTypes::outputs_in(const py::object& out, size_t 
     }
     if (!py::isinstance<py::array>(found)) {
       throw Error("[replay] {}: column {}: expected a NumPy array of {}, found {}", where, in_quotes(column.name),
-                  expected_text(column, true), type_name(found));
+                  expected_text(column, lead.size()), type_name(found));
     }
     auto array = py::reinterpret_borrow<py::array>(found);
-    check(array, c, 1, where);
-    if (static_cast<size_t>(array.shape(0)) != rows || !array.writeable()) {
-      throw Error("[replay] {}: column {}: expected a writable array of {} rows, found {}{} rows", where,
-                  in_quotes(column.name), rows, array.writeable() ? "" : "a read-only one of ", array.shape(0));
+    check(array, c, lead.size(), where);
+    if (!std::equal(lead.begin(), lead.end(), array.shape()) || !array.writeable()) {
+      const std::string rows = lead.size() == 1 ? fmt::format("{} rows", lead[0])
+                                                : fmt::format("{} rows", shape_text(lead.data(), lead.size()));
+      throw Error("[replay] {}: column {}: expected a writable array of {}, found {}{} rows", where,
+                  in_quotes(column.name), rows, array.writeable() ? "" : "a read-only one of ",
+                  lead.size() == 1 ? std::to_string(array.shape(0)) : shape_text(array.shape(), lead.size()));
     }
     result.columns.push_back(static_cast<std::byte*>(array.mutable_data()));
   }

@@ -59,11 +59,13 @@ inline constexpr const char* kReplayInitDoc =
     R"(Creates a buffer. columns: {name: dtype}, {name: (dtype, shape of one row)} or {name: Column}.
 
 The buffer is in private memory by default; with shared="name", in shared memory that other processes can attach() to;
-with file=path, in a file that outlives all processes. prioritised: rows have priorities, and
-sample(rule="prioritised") draws them in proportion to priority ** alpha. samples_per_insert, min_size and slack are
+with file=path, in a file that outlives all processes. columns may be nested: {"obs": {"image": ...}} is the column
+"obs.image". prioritised (or prioritized): rows have priorities, and sample() draws them in proportion to
+priority ** alpha. terminal, truncated: names of the bool or uint8 columns that mark the last row of an episode, because
+it ended or because it was cut off; with either, the buffer has episodes (see writer()). samples_per_insert, min_size and slack are
 the rate limit: add() and sample() wait for each other so that each row is sampled samples_per_insert times on average,
 within `slack` samples, and sampling waits until there are min_size rows. prefault: touch all memory now instead of
-when rows are first added. seed: seed of sample(), 0 to 2**64 - 1.
+when rows are first added. seed: seed of sample(), 0 to 2**64 - 1. cast: the default of add() and add_batch().
 
 >>> quern.ReplayBuffer({"board": ("uint8", (8, 8)), "value": "float32"}, capacity=100, prioritised=True)
 <quern.ReplayBuffer: 0 of 100 rows, 2 columns, prioritised>)";
@@ -87,9 +89,11 @@ False)";
 
 inline constexpr const char* kAddDoc = R"(Adds one row, given as keyword arguments or as a dict, and returns its id.
 
-An array must have the column's dtype and shape. A number or a list is converted if the dtype can represent its values:
+An array must have the column's dtype and shape, unless cast is True: it is then converted like a number. A number or a list is converted if the dtype can represent its values:
 a float may be rounded, but 1e300 is rejected for float32, and 2.5 or 300 for uint8. priority: the highest so far by
 default. timeout: maximum seconds to wait for the rate limit, if the buffer has one; then TimeoutError is raised.
+
+In a buffer with episodes, use writer() instead.
 
 >>> buffer.add(planes=np.zeros((2, 8, 8), np.float32), value=0.5)
 4)";
@@ -100,6 +104,8 @@ inline constexpr const char* kAddBatchDoc =
 Each array must have the column's dtype and shape and be C-contiguous: nothing is converted or copied twice, and
 nothing is written if any argument is invalid. The GIL is released meanwhile. priorities: one per row; the highest so
 far by default. timeout: maximum seconds to wait for the rate limit, if the buffer has one; then TimeoutError is raised.
+cast: convert arrays of another dtype, lists and arrays that are not contiguous, if the dtype can represent the values.
+In a buffer with episodes, the rows are consecutive rows of one actor: the first begins an episode.
 
 >>> buffer.add_batch(planes=np.zeros((2, 2, 8, 8), np.float32), value=np.ones(2, np.float32))
 5)";
@@ -107,10 +113,16 @@ far by default. timeout: maximum seconds to wait for the rate limit, if the buff
 inline constexpr const char* kGetDoc =
     R"(Returns the row with this id as {name: array}, or None if it has been overwritten or does not exist.
 
+For a list or an integer array of ids, of any shape, returns a Sample with one row per id; its mask tells which of them
+were in the buffer, and the others are zeros. Negative ids are an error. out: as in sample().
+
 >>> buffer.get(0)["value"]
 0.0
 >>> buffer.get(10**9) is None
-True)";
+True
+>>> rows = buffer.get([0, 10**9])
+>>> rows["value"].shape, rows.mask.tolist()
+((2,), [True, False]))";
 
 inline constexpr const char* kUpdatePrioritiesDoc =
     R"(Sets the priorities of the rows with these ids, such as Sample.ids; returns how many of the rows still exist.
@@ -141,6 +153,187 @@ inline constexpr const char* kPrioritisedDoc = R"(Whether rows have priorities.
 >>> buffer.prioritised
 False)";
 
+inline constexpr const char* kPrioritizedDoc = R"(The same as `prioritised`.
+
+>>> buffer.prioritized
+False)";
+
+inline constexpr const char* kTerminalDoc = R"(The column that marks terminal ends of episodes, or None.
+
+>>> episodes.terminal
+'done')";
+
+inline constexpr const char* kTruncatedDoc = R"(The column that marks episodes that were cut off, or None.
+
+>>> episodes.truncated is None
+True)";
+
+inline constexpr const char* kOpenOrCreateDoc =
+    R"(Attaches to a buffer if it exists with these columns and options; creates it otherwise.
+
+Any number of processes may call it at once: one creates the buffer, the others attach. An existing buffer with other
+columns or options is an error.
+
+>>> first = quern.ReplayBuffer.open_or_create({"value": "float32"}, capacity=10, file="opened.replay")
+>>> second = quern.ReplayBuffer.open_or_create({"value": "float32"}, capacity=10, file="opened.replay")
+>>> first.add(value=1.5), len(second)
+(0, 1))";
+
+inline constexpr const char* kClearDoc = R"(Removes all rows, for all processes at once.
+
+No call that starts afterwards, in any process, returns one of them. Ids and total_added continue, and the rate limit
+waits for min_size rows again.
+
+>>> small = quern.ReplayBuffer({"value": "float32"}, capacity=10)
+>>> small.add(value=1), small.clear(), len(small), small.add(value=2)
+(0, None, 0, 1))";
+
+inline constexpr const char* kWriterDoc = R"(Returns a ReplayWriter, for one actor of a buffer with episodes.
+
+streams: of environments that step together, whose rows are added as batches of one row for each.
+
+>>> episodes.writer()
+<quern.ReplayWriter of 1 stream>)";
+
+inline constexpr const char* kReplayWriterDoc =
+    R"(Adds the rows of one actor: each row continues the episode of the one before, until a row that ends it.
+
+Each actor, in whatever thread or process, has its own writer.
+
+>>> writer = episodes.writer()
+>>> writer.add(obs=[0.5, 1.0], reward=1.0, done=False) >= 0
+True)";
+
+inline constexpr const char* kWriterAddDoc = R"(Like ReplayBuffer.add(), as the next row of the episode.
+
+>>> episodes.writer().add(obs=[0.5, 1.0], reward=1.0, done=True) >= 0
+True)";
+
+inline constexpr const char* kWriterAddBatchDoc =
+    R"(Like ReplayBuffer.add_batch(), as the next rows of the episode; with several streams, row r is of stream r % streams.
+
+>>> writer = episodes.writer(streams=2)
+>>> writer.add_batch(obs=np.zeros((2, 2), np.float32), reward=np.zeros(2, np.float32), done=np.zeros(2, bool)) > 0
+True)";
+
+inline constexpr const char* kWriterResetDoc =
+    R"(The next row begins a new episode: call it when the environment was reset before its episode ended.
+
+>>> episodes.writer().reset())";
+
+inline constexpr const char* kWriterStreamsDoc = R"(Number of streams.
+
+>>> episodes.writer(4).streams
+4)";
+
+inline constexpr const char* kSampleSequencesDoc =
+    R"(Draws sequences of `length` consecutive rows of one episode, as arrays (batch, length, ...).
+
+The first rows are drawn by the rule, as in sample(), among all rows with length - 1 further rows in their episode. With
+pad=True every row can be drawn, and sequences that end early are filled up with zeros; see SequenceSample.mask.
+columns: names of the columns to read, all by default. out: a SequenceSample to reuse, or a dict of arrays.
+
+>>> sequences = episodes.sample_sequences(4, length=3)
+>>> sequences["obs"].shape, sequences.ids.shape
+((4, 3, 2), (4, 3)))";
+
+inline constexpr const char* kSampleNStepDoc =
+    R"(Draws rows with their n-step returns, for targets returns + discounts * value(next).
+
+next: names of the columns of the observation, read from the row n steps later. last: for buffers whose rows also hold
+the observation after the step, names of those columns, read from the last of the n rows. reward: the column of rewards.
+At the end of an episode there are fewer steps, and discounts is 0 if the end was terminal. Rows whose episode is still
+going on and has fewer than n further rows are not drawn. columns: names of the columns to read from the drawn row, all
+by default. out: an NStepSample to reuse.
+
+>>> steps = episodes.sample_n_step(4, n=2, gamma=0.9, next=["obs"])
+>>> steps["obs"].shape, steps.next["obs"].shape, steps.returns.shape
+((4, 2), (4, 2), (4,)))";
+
+inline constexpr const char* kSequenceSampleDoc =
+    R"(Sequences drawn by ReplayBuffer.sample_sequences(): arrays by column name.
+
+>>> episodes.sample_sequences(4, length=2)
+<quern.SequenceSample of 4 sequences of 2 rows>)";
+
+inline constexpr const char* kSequenceMaskDoc =
+    R"(Which rows are rows of the episode, and not filled up (batch, length).
+
+>>> bool(episodes.sample_sequences(4, length=2).mask.all())
+True)";
+
+inline constexpr const char* kSequenceLengthsDoc = R"(Number of rows of each sequence that are not filled up.
+
+>>> episodes.sample_sequences(3, length=2).lengths.tolist()
+[2, 2, 2])";
+
+inline constexpr const char* kNStepSampleDoc = R"(Rows drawn by ReplayBuffer.sample_n_step(): arrays by column name.
+
+>>> episodes.sample_n_step(4, n=2, gamma=0.9, next=["obs"])
+<quern.NStepSample of 4 rows>)";
+
+inline constexpr const char* kNStepNextDoc = R"(The arrays of the `next` and `last` columns, by name.
+
+>>> list(episodes.sample_n_step(4, n=2, gamma=0.9, next=["obs"]).next)
+['obs'])";
+
+inline constexpr const char* kNStepReturnsDoc = R"(The discounted sums of the rewards.
+
+>>> episodes.sample_n_step(4, n=2, gamma=0.9, next=["obs"]).returns.dtype
+dtype('float32'))";
+
+inline constexpr const char* kNStepDiscountsDoc = R"(gamma to the power of `steps`; 0 if the episode ended.
+
+>>> bool((episodes.sample_n_step(4, n=2, gamma=0.9, next=["obs"]).discounts < 1).all())
+True)";
+
+inline constexpr const char* kNStepStepsDoc = R"(Number of rewards in each sum, n or less.
+
+>>> bool((episodes.sample_n_step(4, n=2, gamma=0.9, next=["obs"]).steps <= 2).all())
+True)";
+
+inline constexpr const char* kNStepNextIdsDoc = R"(The id of the row that `next` is of.
+
+>>> episodes.sample_n_step(4, n=2, gamma=0.9, next=["obs"]).next_ids.shape
+(4,))";
+
+inline constexpr const char* kStatsDoc = R"(Returns numbers about the buffer in use, as a dict.
+
+size, capacity, fill; added and sampled: rows, by all processes, since the buffer was created; added_per_second and
+sampled_per_second in the `seconds` since the last stats() of this object; oldest_age and mean_age: rows added since;
+missing: ids among the newest that have no row; min_priority, mean_priority, max_priority; balance of the rate limit;
+episodes; bytes; handles: objects that are open on it in all processes; age_seconds. None for what does not apply.
+
+>>> buffer.stats()["capacity"]
+1000)";
+
+inline constexpr const char* kListDoc = R"(Describes all buffers of this user in shared memory, as a list of dicts.
+
+>>> isinstance(quern.ReplayBuffer.list(), list)
+True)";
+
+inline constexpr const char* kInfoDoc = R"(Describes a buffer in shared memory or in a file, without attaching to it.
+
+>>> made = quern.ReplayBuffer({"value": "float32"}, capacity=10, file="described.replay")
+>>> quern.ReplayBuffer.info(file="described.replay")["capacity"]
+10)";
+
+inline constexpr const char* kSampleMaskDoc =
+    R"(Of get(ids): which of the rows were in the buffer. None for rows from sample().
+
+>>> buffer.get([0, 10**9]).mask.tolist()
+[True, False])";
+
+inline constexpr const char* kSampleNestedDoc =
+    R"(The arrays as dicts of dicts: the column "obs.image" is nested["obs"]["image"].
+
+>>> nested = quern.ReplayBuffer({"obs": {"image": ("uint8", (4, 4)), "speed": "float32"}}, capacity=10)
+>>> nested.add(obs={"image": np.zeros((4, 4), np.uint8), "speed": 1.5})
+0
+>>> batch = nested.sample(3)
+>>> batch.nested["obs"]["image"].shape, batch["obs"]["speed"].shape, batch["obs.speed"].shape
+((3, 4, 4), (3,), (3,)))";
+
 inline constexpr const char* kRowBytesDoc = R"(Size of a row in bytes.
 
 >>> buffer.row_bytes == 2 * 8 * 8 * 4 + 4
@@ -166,8 +359,8 @@ True)";
 
 inline constexpr const char* kSampleDoc = R"(Draws n rows by a rule and returns them as a Sample.
 
-rule: "uniform" (with replacement), "without_replacement", "prioritised", or "recent", where a row's probability halves
-with every half_life rows of age. beta: the importance weights of "prioritised" are (rows * probability) ** -beta,
+rule: "uniform" (with replacement), "without_replacement", "prioritised" (or "prioritized"), or "recent", where a row's
+probability halves with every half_life rows of age; by default "prioritised" if the buffer is, otherwise "uniform". beta: the importance weights of "prioritised" are (rows * probability) ** -beta,
 divided by the largest. out: a Sample to reuse, or a dict of arrays for the columns to read; no memory is then allocated
 for rows. timeout: maximum seconds to wait for the rate limit, if the buffer has one; then TimeoutError is raised. The
 GIL is released meanwhile.

@@ -15,6 +15,7 @@ Command add_runs(Parser root);
 Command add_export(Parser root);
 Command add_tokenize(Parser root);
 Command add_plan(Parser root);
+Command add_replay(Parser root);
 Command add_rerun_step(Parser root);
 
 // `quern bench` executes a separate program, quern-bench, so that quern can be built without the benchmarks.

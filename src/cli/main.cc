@@ -21,6 +21,7 @@ constexpr const char* kExamples = R"(Examples:
   quern plan --preset gpt2          show how much memory training would need
   quern rerun-step runs/first/incidents/step-00000042
                                     repeat a step that failed
+  quern replay list                 list replay buffers in shared memory
   quern info                        measure this machine
   quern bench --list                list the benchmarks
   quern bench kernels --filter gemm compare matrix products with OpenBLAS
@@ -34,7 +35,8 @@ int run_chosen(const std::vector<Command>& commands) {
     if (command.parser.parsed()) return command.run();
   }
   throw Error(
-      "expected a command: train, generate, eval, report, runs, export, rerun-step, tokenize, plan, info or bench; "
+      "expected a command: train, generate, eval, report, runs, export, rerun-step, tokenize, plan, replay, info or "
+      "bench; "
       "run `quern --help`");
 }
 
@@ -45,7 +47,7 @@ int run(int argc, char** argv) {
   root.set_footer(kExamples);
   const std::vector<Command> commands = {add_train(root), add_generate(root), add_eval(root),       add_report(root),
                                          add_runs(root),  add_export(root),   add_rerun_step(root), add_tokenize(root),
-                                         add_plan(root),  add_info(root)};
+                                         add_plan(root),  add_replay(root),   add_info(root)};
   list_bench(root);
   return line.run(argc, argv, [&] { return run_chosen(commands); });
 }

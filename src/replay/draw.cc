@@ -25,6 +25,33 @@ static_assert(Permutation::kRounds <= 8);  // the space between two calls in `se
 
 }  // namespace
 
+void check_request(const ReplayBuffer& buffer, const SampleRequest& request) {
+  buffer.expect_own_process("sample");
+  if (request.rows == 0) throw Error("[replay] sample: expected 1 row or more, found 0");
+  if (request.rule == Rule::kPrioritised && buffer.tree() == nullptr) {
+    throw Error("[replay] sample: expected a prioritised buffer, found one that is not");
+  }
+  if (request.rule == Rule::kPrioritised && !(std::isfinite(request.beta) && request.beta >= 0)) {
+    throw Error("[replay] sample: beta: expected a finite number, 0 or more, found {}", request.beta);
+  }
+  if (request.rule == Rule::kRecent && !(std::isfinite(request.half_life) && request.half_life > 0)) {
+    throw Error("[replay] sample: half_life: expected a finite number above 0, found {}", request.half_life);
+  }
+}
+
+// After a wait there are at least `minimum` rows.
+void admit_samples(const ReplayBuffer& buffer, const SampleRequest& request, uint64_t rows, const Wait& wait) {
+  const RateLimit& limit = buffer.options().limit;
+  if (!limit.applies()) return;
+  const uint64_t available = std::max(buffer.size(), limit.minimum);
+  if (request.rule == Rule::kWithoutReplacement && request.rows > available) {
+    throw Error("[replay] sample: without replacement: expected at least {} rows in the buffer, found {}", request.rows,
+                available);
+  }
+  if (buffer.limiter().admit_samples(rows, wait)) return;
+  throw TimedOut("[replay] waited too long for rows (the buffer's rate limit)");
+}
+
 Numbers::Numbers(uint64_t seed, uint64_t call) noexcept
     : stream_{.seed = seed,
               .purpose = Purpose::kReplay,
@@ -57,8 +84,9 @@ Permutation Numbers::order(uint64_t size, uint16_t number) const {
   return {size, stream};
 }
 
-Drawer::Drawer(const ReplayBuffer& buffer, const SampleRequest& request, uint64_t seed, uint64_t call)
-    : buffer_(buffer), request_(request), numbers_(seed, call) {
+Drawer::Drawer(const ReplayBuffer& buffer, const SampleRequest& request, uint64_t seed, uint64_t call,
+               std::string_view wanted)
+    : buffer_(buffer), request_(request), numbers_(seed, call), wanted_(wanted) {
   const uint64_t rows = buffer.size();
   if (!find_rows()) throw Error("[replay] sample: expected at least one row in the buffer, found none");
   if (request.rule != Rule::kWithoutReplacement) return;
@@ -104,7 +132,7 @@ bool Drawer::find_rows(uint64_t first) {
     checked += window.end - begin;
     const double now = seconds_now();
     if (deadline == 0) deadline = now + kPatience;
-    if (window.end <= first || buffer_.total_added() == 0 || checked >= kMaxTries || now > deadline) return false;
+    if (window.end <= begin || buffer_.total_added() == 0 || checked >= kMaxTries || now > deadline) return false;
     std::this_thread::yield();
   }
 }
@@ -119,8 +147,8 @@ void Drawer::set_order() {
 // as many new ones, or they are incomplete. The rows drawn so far stay, because new rows are none of them.
 void Drawer::continue_with_new_rows() {
   if (!find_rows(newest_)) {
-    throw Error("[replay] sample: without replacement: expected {} rows that can be read, found fewer among {}",
-                request_.rows, tried_);
+    throw Error("[replay] sample: without replacement: expected {} times {}, found fewer among {} rows", request_.rows,
+                wanted_, tried_);
   }
   set_order();
 }
@@ -143,8 +171,7 @@ Drawn Drawer::next() {
 Drawn Drawer::again(uint64_t tries) {
   if (tries % kLookEvery == 0) look();
   if (tries < kMaxTries) return next();
-  throw Error("[replay] sample: expected a row that can be read, found none in {} draws from a window of {}", tries,
-              size());
+  throw Error("[replay] sample: expected {}, found none in {} draws from a window of {}", wanted_, tries, size());
 }
 
 // With q = 2^(-1 / half_life) the ages 0 ... n - 1 have probabilities in proportion to q^age, so an age is at most a

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/permutation.h"
 #include "core/philox.h"
@@ -24,6 +25,13 @@ struct SampleRequest {
   double beta = 0.4;     // of kPrioritised: importance weights are (size * probability) ^ -beta, divided by the largest
                          // of the call
 };
+
+// Error unless the buffer can be sampled in this way.
+void check_request(const ReplayBuffer& buffer, const SampleRequest& request);
+
+// Waits until the buffer's rate limit admits a call that reads `rows` rows; TimedOut if that takes longer than `wait`.
+// Rejects impossible requests before they are counted.
+void admit_samples(const ReplayBuffer& buffer, const SampleRequest& request, uint64_t rows, const Wait& wait);
 
 // Random numbers of one call: a function of the seed and the number of the call.
 class Numbers {
@@ -53,8 +61,10 @@ struct Drawn {
 // One thread; no allocation unless it throws. O(1), kPrioritised O(log8 capacity).
 class Drawer {
  public:
-  // Error when the buffer has no complete row or, without replacement, fewer than requested.
-  Drawer(const ReplayBuffer& buffer, const SampleRequest& request, uint64_t seed, uint64_t call);
+  // `wanted` says in messages what the caller needs from a row. Error when the buffer has no complete row or, without
+  // replacement, fewer than requested.
+  Drawer(const ReplayBuffer& buffer, const SampleRequest& request, uint64_t seed, uint64_t call,
+         std::string_view wanted = "a row that can be read");
 
   Drawn next();
 
@@ -81,6 +91,7 @@ class Drawer {
   const ReplayBuffer& buffer_;
   SampleRequest request_;
   Numbers numbers_;
+  std::string_view wanted_;
   uint64_t begin_ = 0, newest_ = 0;  // ids begin_ ... newest_ - 1 are drawn; newest_ - 1 was complete when last checked
   uint64_t end_ = 0;                 // of the window; no row from newest_ on is complete yet
   // Without replacement:

@@ -10,6 +10,8 @@
 #include "core/cache_line.h"
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/text.h"
+#include "replay/episodes.h"
 #include "replay/sum_tree.h"
 
 namespace quern::replay {
@@ -30,8 +32,10 @@ struct Header {
   uint64_t minimum = 0;
   uint32_t prioritised = 0;
   uint32_t prefault = 0;
+  uint32_t terminal = 0;  // number of the column, from 1; 0 for none
+  uint32_t truncated = 0;
 };
-static_assert(sizeof(Header) == 80 && sizeof(Header) <= kHeaderBytes);  // no padding: all bytes have a meaning
+static_assert(sizeof(Header) == 88 && sizeof(Header) <= kHeaderBytes);  // no padding: all bytes have a meaning
 constexpr size_t kChecked = offsetof(Header, checksum) + sizeof(Header::checksum);
 
 constexpr uint64_t kTooLarge = std::numeric_limits<int64_t>::max();
@@ -59,9 +63,10 @@ Header fixed_part(const Memory& memory, std::string_view bytes) {
   if (bytes.size() < sizeof(header) || header.magic != kMagic) {
     throw Error("{}: expected a replay buffer, found something else", memory.storage().text());
   }
-  if (header.version != kLayoutVersion) {
-    throw Error("{}: expected layout version {}, found {}; create it again with this version of Quern, or remove it",
-                memory.storage().text(), kLayoutVersion, header.version);
+  if (header.version != kLayoutVersion && header.version != kEpisodesVersion) {
+    throw Error(
+        "{}: expected layout version {} or {}, found {}; create it again with this version of Quern, or remove it",
+        memory.storage().text(), kLayoutVersion, kEpisodesVersion, header.version);
   }
   if (header.total_bytes != memory.file_bytes()) {
     wrong(memory, "bytes", header.total_bytes, memory.file_bytes());
@@ -71,23 +76,50 @@ Header fixed_part(const Memory& memory, std::string_view bytes) {
   }
   if (header.prioritised > 1) wrong(memory, "prioritised, at most", 1, header.prioritised);
   if (header.prefault > 1) wrong(memory, "prefault, at most", 1, header.prefault);
+  const uint32_t version = header.terminal + header.truncated > 0 ? kEpisodesVersion : kLayoutVersion;
+  if (header.version != version) wrong(memory, "version", version, header.version);
   return header;
 }
 
-BufferOptions options_of(const Header& header) {
+std::string column_name(const Schema& schema, uint32_t number) {
+  if (number == 0) return {};
+  if (number > schema.columns().size()) {
+    throw Error("column of episode ends: expected at most {}, found {}", schema.columns().size(), number);
+  }
+  return schema.columns()[number - 1].name;
+}
+
+uint32_t column_number(const Schema& schema, const std::string& name) {
+  return name.empty() ? 0 : static_cast<uint32_t>(schema.index_of(name) + 1);
+}
+
+void check_end_column(const Schema& schema, const char* option, const std::string& name) {
+  if (name.empty()) return;
+  const Column& column = schema.columns()[schema.index_of(name)];
+  const bool flag = column.dtype == DType::kBool || column.dtype == DType::kU8;
+  if (flag && column.elements() == 1 && column.encoding == Encoding::kRaw) return;
+  throw Error("[replay] {}: column {}: expected bool or uint8, one number per row, found {}", option, in_quotes(name),
+              column.description());
+}
+
+BufferOptions options_of(const Header& header, const Schema& schema) {
   BufferOptions options;
   options.capacity = header.capacity;
   options.prioritised = header.prioritised == 1;
   options.alpha = header.alpha;
   options.limit = {header.samples_per_insert, header.minimum, header.slack};
   options.prefault = header.prefault == 1;
+  options.terminal = column_name(schema, header.terminal);
+  options.truncated = column_name(schema, header.truncated);
   return options;
 }
 
 Description description_of(const Memory& memory, const Header& header, std::string_view text) {
   try {
-    Description found{Schema::from_text(text), options_of(header)};
-    check_options(found.options);
+    Schema schema = Schema::from_text(text);
+    const BufferOptions options = options_of(header, schema);
+    Description found{std::move(schema), options};
+    check_options(found.options, found.schema);
     static_cast<void>(Layout(found.schema, found.options));
     return found;
   } catch (const Error& error) {
@@ -105,6 +137,10 @@ Layout::Layout(const Schema& schema, const BufferOptions& options) {
   counters = after(kHeaderBytes, schema.text().size(), 1);
   words = after(counters, kCounters, kCacheLine);
   uint64_t end = after(words, options.capacity, sizeof(uint64_t));
+  if (options.has_episodes()) {
+    links = end;
+    end = after(end, options.capacity, sizeof(Link));
+  }
   if (options.prioritised) {
     tree = end;
     end = after(end, SumTree::words(options.capacity), sizeof(uint64_t));
@@ -120,7 +156,7 @@ Layout::Layout(const Schema& schema, const BufferOptions& options) {
   total = end;
 }
 
-void check_options(const BufferOptions& options) {
+void check_options(const BufferOptions& options, const Schema& schema) {
   if (options.capacity == 0 || options.capacity > kMaxRows) {
     throw Error("[replay] capacity: expected 1 to {} rows, found {}", kMaxRows, options.capacity);
   }
@@ -128,6 +164,12 @@ void check_options(const BufferOptions& options) {
     throw Error("[replay] alpha: expected a number from 0, found {}", options.alpha);
   }
   check_rate_limit(options.limit, options.capacity);
+  check_end_column(schema, "terminal", options.terminal);
+  check_end_column(schema, "truncated", options.truncated);
+  if (!options.terminal.empty() && options.terminal == options.truncated) {
+    throw Error("[replay] truncated: expected another column than terminal, found {} for both",
+                in_quotes(options.terminal));
+  }
 }
 
 std::string make_header(const Schema& schema, const BufferOptions& options) {
@@ -142,6 +184,9 @@ std::string make_header(const Schema& schema, const BufferOptions& options) {
   header.minimum = options.limit.minimum;
   header.prioritised = options.prioritised ? 1 : 0;
   header.prefault = options.prefault ? 1 : 0;
+  header.version = options.has_episodes() ? kEpisodesVersion : kLayoutVersion;
+  header.terminal = column_number(schema, options.terminal);
+  header.truncated = column_number(schema, options.truncated);
   std::string bytes(as_text(header));
   bytes.resize(kHeaderBytes, '\0');
   bytes += text;

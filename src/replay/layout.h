@@ -20,15 +20,20 @@ namespace quern::replay {
 //   4096      the schema as text
 //             counters, a cache line each
 //             a word for every slot
+//             the link of every slot, if the buffer has episodes
 //             the sum tree, if prioritised
 //             the columns, one after another: row of slot 0, 1, 2, ...
 // clang-format on
 //
 // Every part starts at a cache line. Numbers are in native byte order: a machine with another one rejects the magic.
+// A buffer with episodes has version 2, every other buffer version 1.
 inline constexpr uint32_t kLayoutVersion = 1;
+inline constexpr uint32_t kEpisodesVersion = 2;
 inline constexpr uint64_t kHeaderBytes = 4096;
 inline constexpr uint64_t kMaxRows = uint64_t{1} << 40;
 
+// The second number of each line, in the order of the counters: when the buffer was created (seconds since 1970), rows
+// published when it was last cleared, episodes begun, rows sampled, and the first id that was not cleared.
 enum class CounterIndex : size_t { kReserved, kPublished, kInserts, kSamples, kMaxWeight };
 inline constexpr size_t kCounters = 5;
 
@@ -41,13 +46,14 @@ struct Layout {
 
   uint64_t counters = 0;
   uint64_t words = 0;
-  uint64_t tree = 0;  // 0 when not prioritised
+  uint64_t links = 0;  // 0 without episodes
+  uint64_t tree = 0;   // 0 when not prioritised
   std::vector<uint64_t> columns;
   uint64_t total = 0;
 };
 
 // Error naming the option, unless a buffer can be created with them.
-void check_options(const BufferOptions& options);
+void check_options(const BufferOptions& options, const Schema& schema);
 
 // The first bytes of a buffer, up to the counters.
 std::string make_header(const Schema& schema, const BufferOptions& options);

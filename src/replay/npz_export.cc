@@ -20,7 +20,7 @@ class ArraySource {
  public:
   ArraySource(const SnapshotReader& reader, std::string name, size_t part, NpyHeader row)
       : reader_(reader), name_(std::move(name)), part_(part), header_(std::move(row)) {
-    parts_ = block_parts(reader.info().schema, reader.info().prioritised);
+    parts_ = block_parts(reader.info().schema, reader.info().kind());
     row_bytes_ = size_of(header_.dtype);
     for (const size_t extent : header_.shape) row_bytes_ *= extent;
     header_.shape.insert(header_.shape.begin(), reader.info().rows);
@@ -133,10 +133,10 @@ SnapshotReader take_snapshot(const ReplayBuffer& buffer, const std::filesystem::
 SnapshotResult write_npz(const SnapshotReader& reader, AtomicFile& file) {
   ZipWriter archive(file.writer());
   const std::vector<Column>& columns = reader.info().schema.columns();
-  const size_t gaps = reader.info().prioritised ? 1 : 0;
+  const BlockKind kind = reader.info().kind();
   for (size_t c = 0; c < columns.size(); ++c)
-    ColumnSource(reader, columns[c], gaps + 1 + c).write(file.writer(), archive);
-  IdSource(reader, gaps).write(file.writer(), archive);
+    ColumnSource(reader, columns[c], kind.first_column() + c).write(file.writer(), archive);
+  IdSource(reader, kind.gaps()).write(file.writer(), archive);
   if (reader.info().prioritised) PrioritySource(reader).write(file.writer(), archive);
   archive.finish();
   reader.verify(1);

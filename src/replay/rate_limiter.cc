@@ -113,7 +113,9 @@ bool RateLimiter::try_samples(uint64_t rows) noexcept {
 }
 
 bool RateLimiter::filled() const noexcept {
-  return published_->value.load(std::memory_order_acquire) >= limit_.minimum;
+  const uint64_t added = published_->value.load(std::memory_order_acquire);
+  const uint64_t cleared = published_->second.load(std::memory_order_acquire);
+  return added - std::min(added, cleared) >= limit_.minimum;
 }
 
 double RateLimiter::balance(uint64_t inserts, uint64_t samples) const noexcept {

@@ -46,7 +46,7 @@ uint64_t Ring::claim(uint64_t id, uint16_t me) {
 }
 
 void Ring::catch_up() noexcept {
-  uint64_t end = 0;
+  uint64_t end = cleared();
   for (uint64_t slot = 0; slot < capacity_; ++slot) {
     end = std::max(end, order_of(parts_.words[slot].load(std::memory_order_relaxed)));
   }

@@ -2,6 +2,7 @@
 // half-written.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +37,7 @@ namespace quern::replay {
 // Counters that all processes write, each on its own cache line, at the start of the memory.
 struct alignas(kCacheLine) Counter {
   std::atomic<uint64_t> value{0};
+  std::atomic<uint64_t> second{0};  // 0 in buffers of before it had a meaning; see CounterIndex
 };
 static_assert(sizeof(Counter) == kCacheLine && std::atomic<uint64_t>::is_always_lock_free);
 
@@ -55,7 +57,8 @@ class Ring {
   struct Parts {
     Counter* reserved = nullptr;
     Counter* published = nullptr;
-    std::atomic<uint64_t>* words = nullptr;  // `capacity` of them
+    std::atomic<uint64_t>* words = nullptr;    // `capacity` of them
+    std::atomic<uint64_t>* cleared = nullptr;  // rows with ids below this one are gone; null: never cleared
   };
 
   static constexpr double kPatience = 10;  // seconds
@@ -73,8 +76,19 @@ class Ring {
 
   Window window() const noexcept {
     const uint64_t end = parts_.reserved->value.load(std::memory_order_acquire);
-    return {end > capacity_ ? end - capacity_ : 0, end};
+    return {std::max(end > capacity_ ? end - capacity_ : 0, std::min(cleared(), end)), end};
   }
+
+  // Rows with smaller ids were removed by clear(). On a cache line that is hardly ever written.
+  uint64_t cleared() const noexcept {
+    return parts_.cleared == nullptr ? 0 : parts_.cleared->load(std::memory_order_acquire);
+  }
+
+  // Removes all rows whose ids are reserved by now, with a single store: from then on no process reads one of them,
+  // not even one that is being written. Then calls empty(slot) for each slot with such a row, while this process holds
+  // it. A row that is being written meanwhile keeps its slot, and cannot be read. `cleared` must not be null.
+  template <typename Empty>
+  void clear(Empty empty);
 
   // The first of that many new ids. Error when this process has no index yet and none is free (see Writers), or when
   // the ids are used up, which takes years or a damaged counter.
@@ -90,8 +104,7 @@ class Ring {
   // are used up, or when every slot is busy for longer than the patience; then nothing was written.
   template <typename Copy>
   uint64_t write(uint64_t id, Copy copy) {
-    const uint16_t me = writers_ == nullptr ? static_cast<uint16_t>(fork_count()) : writers_->me();
-    const uint64_t written = claim(id, me);
+    const uint64_t written = claim(id, me());
     if (written != kNoRow) {
       const uint64_t slot = written % capacity_;
       before_row_writes();
@@ -106,7 +119,7 @@ class Ring {
   // copy then. Any id is allowed; the word of one beyond kEndOfIds would be that of another row, or of an empty slot.
   template <typename Copy>
   bool read(uint64_t id, Copy copy) const {
-    if (id >= kEndOfIds) return false;
+    if (id >= kEndOfIds || id < cleared()) return false;
     const uint64_t slot = id % capacity_;
     if (parts_.words[slot].load(std::memory_order_acquire) != complete_word(id)) return false;
     copy(slot);
@@ -120,8 +133,11 @@ class Ring {
 
   // Whether the row is in the ring now.
   bool holds(uint64_t id) const noexcept {
-    return id < kEndOfIds && parts_.words[id % capacity_].load(std::memory_order_acquire) == complete_word(id);
+    return id < kEndOfIds && id >= cleared() &&
+           parts_.words[id % capacity_].load(std::memory_order_acquire) == complete_word(id);
   }
+
+  void prefetch(uint64_t id) const noexcept { __builtin_prefetch(&parts_.words[id % capacity_]); }
 
   // The id of the complete row in this slot, or kNoRow.
   uint64_t id_in(uint64_t slot) const noexcept {
@@ -136,10 +152,34 @@ class Ring {
   }
   [[noreturn]] static void no_more_ids(uint64_t id);
 
+  uint16_t me() { return writers_ == nullptr ? static_cast<uint16_t>(fork_count()) : writers_->me(); }
+  static void raise(std::atomic<uint64_t>& counter, uint64_t value) noexcept {
+    uint64_t found = counter.load(std::memory_order_relaxed);
+    while (found < value && !counter.compare_exchange_weak(found, value, std::memory_order_acq_rel)) {
+    }
+  }
+
   Parts parts_;
   uint64_t capacity_;
   Writers* writers_;
   double patience_;
 };
+
+template <typename Empty>
+void Ring::clear(Empty empty) {
+  const uint16_t mine = me();
+  const uint64_t end = parts_.reserved->value.load(std::memory_order_acquire);
+  raise(parts_.published->second, published());
+  raise(*parts_.cleared, end);
+  for (uint64_t slot = 0; slot < capacity_; ++slot) {
+    uint64_t word = parts_.words[slot].load(std::memory_order_relaxed);
+    if (word == 0 || is_busy(word) || order_of(word) > end) continue;
+    const uint64_t busy = busy_word(order_of(word) - 1, mine);
+    if (!parts_.words[slot].compare_exchange_strong(word, busy, std::memory_order_acquire)) continue;
+    before_row_writes();
+    empty(slot);
+    parts_.words[slot].store(0, std::memory_order_release);
+  }
+}
 
 }  // namespace quern::replay

@@ -48,7 +48,6 @@ class Sampler {
   };
 
   void check(const SampleRequest& request, const SampleArrays& out) const;
-  void draw(const SampleRequest& request, const SampleArrays& out);
   bool copy(const SampleArrays& out, size_t row, const Drawn& drawn, const Drawn& following) const;
 
   const ReplayBuffer* buffer_;

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 
 #include "replay/buffer.h"
+#include "replay/row_block.h"
 
 namespace quern::replay {
 
@@ -61,6 +63,7 @@ BackgroundSave save_snapshot_in_background(const ReplayBuffer& buffer, std::file
 //
 // Priorities are preserved exactly if both have the same alpha, otherwise recomputed from priority = weight ^ (1 /
 // alpha). If the snapshot has none, rows get the highest so far, as in add(); if the buffer has none, they are ignored.
+// Episodes are preserved, under new numbers, if both have them; otherwise every row is on its own.
 //
 // Error: damaged or truncated, another schema (with column, expected and found), another version, not a snapshot, a
 // priority that is too large for the buffer. The checksums of the entire file are verified before anything is written,
@@ -84,6 +87,12 @@ struct SnapshotInfo {
   double alpha = 0;       // of its priorities
   uint64_t skipped = 0;   // rows that were overwritten while it was saved
   uint64_t bytes = 0;     // of the file
+  // Of a buffer with episodes: its columns of episode ends, and the highest number of an episode in the snapshot.
+  std::string terminal = {};
+  std::string truncated = {};
+  uint64_t episodes = 0;
+
+  BlockKind kind() const noexcept { return {prioritised, !terminal.empty() || !truncated.empty()}; }
 };
 SnapshotInfo snapshot_info(const std::filesystem::path& path);
 

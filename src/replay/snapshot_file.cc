@@ -21,6 +21,7 @@ static_assert(std::endian::native == std::endian::little);
 
 constexpr std::array<char, 8> kMagic = {'Q', 'R', 'N', 'S', 'N', 'A', 'P', '\n'};
 constexpr uint32_t kVersion = 1;
+constexpr uint32_t kEpisodesVersion = 2;  // with an EpisodeHeader after the header
 constexpr uint32_t kPrioritised = 1;
 constexpr uint64_t kMaxId = uint64_t{1} << 62;       // adding a block's rows does not overflow
 constexpr size_t kMaxBlockBytes = size_t{64} << 20;  // unless a single row is larger
@@ -36,6 +37,17 @@ struct Header {
   uint32_t schema_bytes = 0;
 };
 static_assert(sizeof(Header) == 40);
+
+struct EpisodeHeader {
+  uint64_t episodes = 0;   // no row has a higher number of its episode
+  uint32_t terminal = 0;   // number of the column, from 1; 0 for none
+  uint32_t truncated = 0;  // the same; at least one of them is above 0
+};
+static_assert(sizeof(EpisodeHeader) == 16);
+
+uint32_t column_number(const Schema& schema, const std::string& name) {
+  return name.empty() ? 0 : static_cast<uint32_t>(schema.index_of(name) + 1);
+}
 
 // The last bytes of the file, after the index.
 struct Tail {
@@ -61,7 +73,13 @@ std::string header_text(const SnapshotInfo& info) {
   header.max_rows = static_cast<uint32_t>(block_rows(info.schema));
   header.schema_bytes = static_cast<uint32_t>(schema.size());
   std::string text(sizeof header, '\0');
+  if (info.kind().episodes) header.version = kEpisodesVersion;
   std::memcpy(text.data(), &header, sizeof header);
+  if (info.kind().episodes) {
+    const EpisodeHeader more = {info.episodes, column_number(info.schema, info.terminal),
+                                column_number(info.schema, info.truncated)};
+    text.append(reinterpret_cast<const char*>(&more), sizeof more);
+  }
   text += schema;
   const uint32_t crc = crc32c(text);
   return text.append(reinterpret_cast<const char*>(&crc), sizeof crc);
@@ -111,7 +129,7 @@ SnapshotReader::SnapshotReader(const std::filesystem::path& path)
       file_(path),
       bytes_(static_cast<uint64_t>(regular_file_status(file_, path).st_size)),
       info_(read_header()) {
-  parts_ = block_parts(info_.schema, info_.prioritised);
+  parts_ = block_parts(info_.schema, info_.kind());
   read_index();
 }
 
@@ -140,11 +158,14 @@ SnapshotInfo SnapshotReader::read_header() {
   Header header;
   if (bytes_ >= sizeof header) read(0, std::as_writable_bytes(std::span(&header, 1)));
   if (bytes_ < sizeof header || header.magic != kMagic) fail("a snapshot of a replay buffer", "another file");
-  if (header.version != kVersion) fail(fmt::format("version {}", kVersion), std::to_string(header.version));
+  if (header.version != kVersion && header.version != kEpisodesVersion) {
+    fail(fmt::format("version {} or {}", kVersion, kEpisodesVersion), std::to_string(header.version));
+  }
   if (header.schema_bytes > kMaxSchemaText) {
     fail(fmt::format("at most {} bytes of schema", kMaxSchemaText), std::to_string(header.schema_bytes));
   }
-  header_bytes_ = sizeof header + size_t{header.schema_bytes} + sizeof(uint32_t);
+  const size_t schema_begin = sizeof header + (header.version == kEpisodesVersion ? sizeof(EpisodeHeader) : 0);
+  header_bytes_ = schema_begin + size_t{header.schema_bytes} + sizeof(uint32_t);
   if (header_bytes_ > bytes_) fail(fmt::format("at least {} bytes", header_bytes_), std::to_string(bytes_));
   std::string all(header_bytes_, '\0');
   std::memcpy(all.data(), &header, sizeof header);  // not read again: the file may be changing
@@ -157,14 +178,27 @@ SnapshotInfo SnapshotReader::read_header() {
   if (!(header.alpha >= 0 && std::isfinite(header.alpha))) {  // the range of check_options()
     fail("an alpha of 0 or more", fmt::format("{}", header.alpha));
   }
-  Schema schema = Schema::from_text(std::string_view(all).substr(sizeof header, header.schema_bytes));
+  Schema schema = Schema::from_text(std::string_view(all).substr(schema_begin, header.schema_bytes));
   const size_t row = schema.stored_bytes();
   max_rows_ = header.max_rows;
   if (max_rows_ == 0 || max_rows_ > std::max<size_t>(1, kMaxBlockBytes / row)) {
     fail(fmt::format("blocks of at most {} rows", std::max<size_t>(1, kMaxBlockBytes / row)),
          std::to_string(max_rows_));
   }
-  return {std::move(schema), 0, header.flags == kPrioritised, header.capacity, header.alpha, 0, bytes_};
+  SnapshotInfo info{std::move(schema), 0, header.flags == kPrioritised, header.capacity, header.alpha, 0, bytes_};
+  if (header.version == kVersion) return info;
+  EpisodeHeader more;
+  std::memcpy(&more, all.data() + sizeof header, sizeof more);
+  const size_t columns = info.schema.columns().size();
+  if (more.terminal > columns || more.truncated > columns || more.terminal + more.truncated == 0 ||
+      more.episodes >= kMaxEpisodes) {
+    fail(fmt::format("columns of episode ends up to {} and fewer than {} episodes", columns, kMaxEpisodes),
+         fmt::format("{} and {}, {} episodes", more.terminal, more.truncated, more.episodes));
+  }
+  if (more.terminal > 0) info.terminal = info.schema.columns()[more.terminal - 1].name;
+  if (more.truncated > 0) info.truncated = info.schema.columns()[more.truncated - 1].name;
+  info.episodes = more.episodes;
+  return info;
 }
 
 void SnapshotReader::read_index() {
@@ -255,7 +289,7 @@ void SnapshotReader::unpack(size_t block, BlockCodec& codec, RowBlock& out) cons
   std::span<const std::byte> rest = packed(block, codec);
   out.rows = index_[block].rows;
   out.first_id = index_[block].first_id;
-  const size_t gaps = out.first_column() - 1;
+  const size_t gaps = out.kind().gaps();
   for (size_t p = 0; p < parts_.size(); ++p) {
     const bool good =
         p == gaps ? BlockCodec::skip(rest, out.part(p).size()) : codec.unpack(rest, parts_[p].word, out.part(p));

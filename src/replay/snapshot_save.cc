@@ -25,7 +25,8 @@ class Saver {
         window_(window),
         max_rows_(block_rows(buffer.schema())),
         blocks_((window.size() + max_rows_ - 1) / max_rows_),
-        writer_(path, {buffer.schema(), 0, buffer.tree() != nullptr, buffer.capacity(), buffer.options().alpha}) {}
+        info_(info_of(buffer)),
+        writer_(path, info_) {}
 
   SnapshotResult run() {
     const size_t threads = std::clamp<size_t>(options_.threads, 1, std::max<uint64_t>(1, blocks_));
@@ -39,7 +40,7 @@ class Saver {
  private:
   void work() {
     try {
-      RowBlock block(buffer_.schema(), buffer_.tree() != nullptr, max_rows_);
+      RowBlock block(buffer_.schema(), info_.kind(), max_rows_);
       BlockCodec codec(options_.acceleration);
       size_t max = 0;
       for (const BlockPart& part : block.parts()) max += BlockCodec::max_packed(max_rows_ * part.row_bytes);
@@ -75,6 +76,21 @@ class Saver {
       copy_from_row(block.column(c) + block.rows * bytes, buffer_.stored(c, slot), bytes);
     }
     if (buffer_.tree() != nullptr) block.weights()[block.rows] = weight_in(slot);
+    if (buffer_.links() != nullptr) block.places()[block.rows] = place_in(slot);
+  }
+
+  // An episode that has begun since the header was written is not part of the snapshot.
+  uint64_t place_in(uint64_t slot) const noexcept {
+    const uint64_t place = buffer_.links()->load(slot).place;
+    return episode_of(place) <= info_.episodes ? place : 0;
+  }
+
+  static SnapshotInfo info_of(const ReplayBuffer& buffer) {
+    SnapshotInfo info{buffer.schema(), 0, buffer.tree() != nullptr, buffer.capacity(), buffer.options().alpha};
+    info.terminal = buffer.options().terminal;
+    info.truncated = buffer.options().truncated;
+    if (buffer.links() != nullptr) info.episodes = buffer.links()->episodes();
+    return info;
   }
 
   // Clamped: a damaged weight would make a snapshot that no buffer of this size can load.
@@ -101,6 +117,7 @@ class Saver {
   const Window window_;
   const size_t max_rows_;
   const uint64_t blocks_;
+  const SnapshotInfo info_;
   SnapshotWriter writer_;  // used only by the thread whose turn it is, like rows_
   uint64_t rows_ = 0;
   std::atomic<uint64_t> next_{0};

@@ -1,6 +1,5 @@
 #include "replay/writers.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/stat.h>
@@ -15,11 +14,10 @@
 
 #include "core/error.h"
 #include "replay/slot_word.h"
+#include "replay/writer_locks.h"
 
 namespace quern::replay {
 namespace {
-
-constexpr off_t kFirstByte = off_t{1} << 62;  // no file is this large; bytes beyond the end can be locked too
 
 // All Writers of this process, so that a child finds them. Never destroyed: fork() may happen during exit.
 struct Registry {
@@ -29,15 +27,6 @@ struct Registry {
 Registry& registry() {
   static auto* const instance = new Registry;
   return *instance;
-}
-
-struct flock lock_on(uint16_t index) {
-  struct flock lock = {};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = kFirstByte + index;
-  lock.l_len = 1;
-  return lock;
 }
 
 }  // namespace
@@ -140,14 +129,22 @@ bool Writers::is_dead(uint16_t writer) const {
   if (writer >= kMax) return true;  // not a valid index: the word is damaged
   const uint64_t seat = seat_.load(std::memory_order_relaxed);
   if (seat >> 16 == generation() && static_cast<uint16_t>(seat) == writer) return false;
-  if (!is_ours(lock_)) {
-    throw Error(
-        "{}: other code has closed this process's descriptors for it; leave them open, or attach to it again "
-        "afterwards",
-        where_);
-  }
+  expect_lock();
   struct flock lock = lock_on(writer);
   return fcntl(lock_, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+}
+
+void Writers::expect_lock() const {
+  if (is_ours(lock_)) return;
+  throw Error(
+      "{}: other code has closed this process's descriptors for it; leave them open, or attach to it again afterwards",
+      where_);
+}
+
+size_t Writers::count() {
+  me();
+  expect_lock();
+  return 1 + count_locks(lock_);
 }
 
 // This process has locked `mine` but written nothing yet: words with that index were left by a dead process.

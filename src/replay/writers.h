@@ -10,6 +10,7 @@
 #include <string>
 
 #include "replay/forks.h"
+#include "replay/writer_locks.h"
 
 namespace quern::replay {
 
@@ -25,7 +26,7 @@ namespace quern::replay {
 // dead. Before each use, a descriptor is checked to still refer to the buffer's file.
 class Writers {
  public:
-  static constexpr uint16_t kMax = 4096;  // concurrently writing processes
+  static constexpr uint16_t kMax = kMaxWriters;
 
   // Joins. `descriptor` is owned by the caller and must stay open; `path` names the same file until it is removed;
   // `where` is the prefix of messages. `words` are those of the slots: words that dead processes left busy are cleared.
@@ -46,12 +47,16 @@ class Writers {
   // descriptors.
   bool is_dead(uint16_t writer) const;
 
+  // Buffer objects, in all processes, that have an index now. A system call for each. Error as in is_dead().
+  size_t count();
+
  private:
   static void before_fork();
   static void after_fork_in_parent();
   static void after_fork_in_child();
 
   uint16_t join();
+  void expect_lock() const;
   int open_again() const;
   uint16_t take_index(int opened) const;
   void empty_abandoned(uint16_t mine);

@@ -81,8 +81,11 @@ def names(run):
         rows = {"planes": numpy.zeros((4, 2, 8, 8), numpy.float32), "value": numpy.arange(4, dtype=numpy.float32)}
         prioritised = quern.ReplayBuffer(columns, 1000, prioritised=True)
         prioritised.add_batch(rows)
+        episodes = quern.ReplayBuffer({"obs": ("float32", (2,)), "reward": "float32", "done": "bool"}, 1000, terminal="done")
+        episodes.add_batch(obs=numpy.zeros((50, 2), numpy.float32), reward=numpy.ones(50, numpy.float32),
+                           done=numpy.arange(50) % 10 == 9)
         yield {"quern": quern, "np": numpy, "model": quern.load("runs/first"), "step": steps[-1], "result": result,
-               "prioritised": prioritised, "rows": rows}
+               "prioritised": prioritised, "rows": rows, "episodes": episodes}
 
 
 @pytest.mark.parametrize("name, value", [("quern", quern), *documented()])

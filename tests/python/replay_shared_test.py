@@ -114,10 +114,11 @@ def draw_in_a_process(buffer, found):
     found.put(buffer.sample(20).ids.tolist())
 
 
-def test_a_forked_process_draws_rows_of_its_own_unless_it_was_given_a_seed():
+def test_a_forked_process_draws_rows_of_its_own_unless_it_was_given_a_seed(name):
     context = multiprocessing.get_context("fork")
     for seed in (None, 7):
-        buffer = quern.ReplayBuffer(COLUMNS, capacity=1000, seed=seed)
+        quern.ReplayBuffer.remove(shared=name)
+        buffer = quern.ReplayBuffer(COLUMNS, capacity=1000, seed=seed, shared=name)
         buffer.add_batch(**rows(1000))
         found = context.Queue()
         process = context.Process(target=draw_in_a_process, args=(buffer, found))

@@ -101,7 +101,7 @@ TEST_F(LayoutTest, HeaderDescribesTheBuffer) {
 
 TEST_F(LayoutTest, OtherVersionIsAnError) {
   EXPECT_EQ(attach_message(changed(8, uint32_t{7})),
-            ": expected layout version 1, found 7; create it again with this version of Quern, or remove it");
+            ": expected layout version 1 or 2, found 7; create it again with this version of Quern, or remove it");
 }
 
 TEST_F(LayoutTest, OtherFileIsAnError) {

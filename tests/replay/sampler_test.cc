@@ -187,8 +187,9 @@ TEST(Sampler, ReturnsOnlyCompleteRows) {
   EXPECT_LT(misfit(tally(made.buffer, {.rows = 100, .rule = Rule::kPrioritised}, 200, 4, 16), chances), 6);
   EXPECT_LT(misfit(tally(made.buffer, {.rows = 11, .rule = Rule::kWithoutReplacement}, 200, 4, 16), chances), 6);
   Sampler sampler(made.buffer, 1);
-  EXPECT_EQ(message_of([&] { draw(sampler, {.rows = 12, .rule = Rule::kWithoutReplacement}); }),
-            "[replay] sample: without replacement: expected 12 rows that can be read, found fewer among 16");
+  EXPECT_EQ(
+      message_of([&] { draw(sampler, {.rows = 12, .rule = Rule::kWithoutReplacement}); }),
+      "[replay] sample: without replacement: expected 12 times a row that can be read, found fewer among 16 rows");
 
   // Slots that were reserved again and not written hold rows from before the window: 4 and 5 here.
   made.buffer.ring().reserve(2);

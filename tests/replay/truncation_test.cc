@@ -225,7 +225,7 @@ TEST(SnapshotTruncation, IsAnErrorWhileItIsRead) {
   ASSERT_GT(reader.blocks().size(), 2u);
   std::filesystem::resize_file(path, 100'000);
   EXPECT_NE(message_of([&] { reader.verify(2); }).find("as when it was opened, found 100000"), std::string::npos);
-  RowBlock block(reader.info().schema, false, reader.max_rows());
+  RowBlock block(reader.info().schema, {}, reader.max_rows());
   BlockCodec codec;
   const size_t last = reader.blocks().size() - 1;
   EXPECT_NE(message_of([&] { reader.unpack(last, codec, block); }).find("as when it was opened"), std::string::npos);
@@ -244,7 +244,7 @@ TEST(SnapshotChange, IsAnErrorWhileItIsRead) {
   const SnapshotReader reader(path);
   reader.verify(1);
   const uint64_t end = reader.blocks()[0].bytes;
-  RowBlock block(reader.info().schema, false, reader.max_rows());
+  RowBlock block(reader.info().schema, {}, reader.max_rows());
   BlockCodec codec;
   reader.unpack(0, codec, block);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
