@@ -76,7 +76,7 @@ class KillHistory(kill_test.Kill):
         return killed
 
     def test_changed_runs_end_with_the_weights_of_their_history(self):
-        self.aimed = self.random_kills = runs = 0
+        self.aimed = self.random_kills = self.changes = runs = 0
         while self.aimed < AIMED_KILLS or self.random_kills < RANDOM_KILLS:
             runs += 1
             run = f"run-{runs}"
@@ -86,11 +86,12 @@ class KillHistory(kill_test.Kill):
                 for _ in range(self.random.randrange(1, 4)):
                     if not self.one_kill(run, change):
                         break
-                if not self.has(run, change):
+                if not self.has(run, change) or self.random.random() < 0.5:  # to the end that it has for now
                     self.assertEqual(self.finish(run, change), 0)
             self.assertEqual(self.finish(run, CHANGES[-1]), 0)
             self.check(run)
-        print(f"{self.random_kills + self.aimed} kills in {runs} runs, {self.aimed} when a change was recorded, "
+        self.assertGreaterEqual(self.changes, 4)
+        print(f"{self.changes} changes, {self.random_kills + self.aimed} kills in {runs} runs, {self.aimed} when a change was recorded, "
               f"{self.during_save} during a save")
 
     def finish(self, run, change):
@@ -100,8 +101,8 @@ class KillHistory(kill_test.Kill):
         return process.returncode
 
     def check(self, run):
-        history = self.info(run)["changes"]
-        self.assertGreaterEqual(len(history), 2, history)
+        history = self.info(run)["changes"]  # fewer than CHANGES if several came before the same step
+        self.changes += len(history)
         self.works("train", "--config", self.path(run + "/config.toml"), "--run", self.path(run + "-replayed"))
         self.assertEqual(self.hash(run), self.hash(run + "-replayed"), history)
         self.assertEqual(self.info(run)["step"], STEPS)

@@ -175,6 +175,17 @@ class TensorBoard(program.ProgramTest):
         self.assertEqual([(step, kind) for step, kind, _ in found[:2]], [(0, "version"), (7, "start")])
         self.assertEqual([step for step, _, values in found if "loss/train" in values], [8, 10])
 
+    def test_a_run_may_enable_it_later(self):
+        self.train("run", "--steps", "4", "--set", "log.interval=1")
+        self.assertEqual(self.files("run"), [])
+        self.resume("run", "--steps", "7", "--set", "log.tensorboard=true")
+        self.works("train", "--config", self.path("run/config.toml"), "--run", self.path("replayed"))
+        for run in ("run", "replayed"):
+            (file,) = self.files(run)
+            found = list(events(file))
+            self.assertEqual([step for step, kind, _ in found if kind == "start"], [5])
+            self.assertEqual([step for step, _, values in found if "loss/train" in values], [5, 6, 7])
+
     def test_the_last_step_of_an_interrupted_process(self):
         """metrics.jsonl had it, TensorBoard did not."""
         process = program.start("train", *program.SMALL, "--run", self.path("run"), "--steps", "100000", "--set",
