@@ -80,7 +80,7 @@ class GoldenRun {
       const UpdateReport report = optimizer_.begin(gradient_.squared_norm(), schedule.at(step), step);
       expect_near(golden_["gradient_norms"][step - 1], report.gradient_norm, kNormTolerance, "gradient norm");
       for (size_t i = 0; i < model_.parameters().segments().size(); ++i) {
-        optimizer_.update(i, model_.weights().values(), gradient_.values());
+        optimizer_.update(i, 0, model_.weights().values(), gradient_.values());
         model_.weights().repack(i);
       }
     }
