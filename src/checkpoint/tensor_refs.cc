@@ -13,10 +13,11 @@ std::vector<TensorRef> tensor_refs(const nn::ParameterTable& table, std::span<fl
 std::vector<TensorRef> optimizer_refs(const nn::ParameterTable& table, Optimizer& optimizer) {
   std::vector<TensorRef> refs;
   for (OptimizerState& state : optimizer.states()) {
-    for (const nn::Parameter& parameter : table.all()) {
-      if (!parameter.trainable) continue;
+    for (size_t i = 0; i < table.all().size(); ++i) {
+      const nn::Parameter& parameter = table.all()[i];
+      if (state.offsets[i] == OptimizerState::kNone) continue;
       refs.push_back({parameter.name + "." + state.name, parameter.shape,
-                      state.values.span().subspan(parameter.offset, parameter.size)});
+                      state.values.span().subspan(state.offsets[i], parameter.size)});
     }
   }
   return refs;

@@ -85,6 +85,7 @@ Json to_json(const train::Plan& plan, const Guess& guess) {
             {"packed_weights", m.packed},
             {"gradient", m.gradient},
             {"moments", m.moments},
+            {"optimizer_scratch", m.update},
             {"batches", m.batches},
             {"activations_per_worker", m.worker.activations},
             {"working_per_worker", m.worker.working},

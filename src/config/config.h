@@ -13,7 +13,8 @@
 
 namespace quern::train {
 
-enum class Schedule : uint8_t { kCosine, kLinear, kConstant };
+enum class OptimizerRule : uint8_t { kAdamW, kMuon };
+enum class Schedule : uint8_t { kCosine, kLinear, kConstant, kWsd };
 enum class TokenizerKind : uint8_t { kByte, kChar, kBpe, kFile };
 enum class Sampling : uint8_t { kRandom, kEpoch, kStream };
 enum class Precision : uint8_t { kFp32, kBf16, kFp16 };
@@ -47,15 +48,20 @@ struct RunConfig {
     bool operator==(const Train&) const = default;
   };
   struct Optimizer {
+    OptimizerRule kind = OptimizerRule::kAdamW;
     double rate = 2e-3;
     double min_rate = 2e-4;
     uint64_t warmup = 50;
     Schedule schedule = Schedule::kCosine;
+    double cooldown = 0.5;
     double beta1 = 0.9;
     double beta2 = 0.99;
     double epsilon = 1e-8;
     double weight_decay = 0.1;
     double clip = 1.0;
+    double matrix_rate = 0.02;
+    double momentum = 0.95;
+    uint64_t momentum_warmup = 300;
     bool operator==(const Optimizer&) const = default;
   };
   struct Data {

@@ -16,7 +16,8 @@ namespace {
 constexpr uint64_t kMany = 1'000'000'000;  // the random streams use 32-bit step and sequence numbers
 constexpr uint64_t kMaxSeed = UINT64_MAX;
 
-constexpr std::array<std::string_view, 3> kSchedules = {"cosine", "linear", "constant"};
+constexpr std::array<std::string_view, 2> kOptimizers = {"adamw", "muon"};
+constexpr std::array<std::string_view, 4> kSchedules = {"cosine", "linear", "constant", "wsd"};
 constexpr std::array<std::string_view, 3> kTokenizers = {"byte", "char", "bpe"};
 constexpr std::array<std::string_view, 3> kSamplings = {"random", "epoch", "stream"};
 constexpr std::array<std::string_view, 5> kEncodings = {"utf-8", "utf-16", "latin-1", "windows-1252", "bytes"};
@@ -160,6 +161,8 @@ constexpr Field kFields[] = {
     {"train", "validation_batches", "Batches per evaluation; 0: all of the held-out text.",
      whole<kTrain, &C::Train::validation_batches>(0, kMany)},
 
+    {"optimizer", "kind", "Update rule. muon: Muon for the matrices of the blocks, AdamW for all other parameters.",
+     choice<kOptimizer, &C::Optimizer::kind>(kOptimizers)},
     {"optimizer", "rate", "Learning rate after warm-up.", real<kOptimizer, &C::Optimizer::rate>(0.0, 10.0)},
     {"optimizer", "min_rate",
      "Learning rate at the last step; not used by the constant schedule. If not given, a lower rate makes it rate / "
@@ -167,18 +170,27 @@ constexpr Field kFields[] = {
      real<kOptimizer, &C::Optimizer::min_rate>(0.0, 10.0)},
     {"optimizer", "warmup", "Steps over which the learning rate rises from 0.",
      whole<kOptimizer, &C::Optimizer::warmup>(0, kMany)},
-    {"optimizer", "schedule", "Learning rate schedule after warm-up.",
+    {"optimizer", "schedule",
+     "Learning rate schedule after warm-up; wsd (warm-up, stable, decay): constant, then linear to min_rate.",
      choice<kOptimizer, &C::Optimizer::schedule>(kSchedules)},
+    {"optimizer", "cooldown", "wsd: fraction of the steps, at the end, over which the learning rate falls.",
+     real<kOptimizer, &C::Optimizer::cooldown>(0.0, 1.0)},
     {"optimizer", "beta1", "AdamW: decay of the running mean of gradients.",
      real<kOptimizer, &C::Optimizer::beta1>(0.0, 0.999999)},
     {"optimizer", "beta2", "AdamW: decay of the running mean of squared gradients.",
      real<kOptimizer, &C::Optimizer::beta2>(0.0, 0.999999)},
     {"optimizer", "epsilon", "AdamW: added to the square root of the mean of squared gradients.",
      real<kOptimizer, &C::Optimizer::epsilon>(1e-30, 1.0)},
-    {"optimizer", "weight_decay", "AdamW: decay of matrices towards 0, multiplied by the learning rate.",
+    {"optimizer", "weight_decay", "Decay of matrices towards 0, multiplied by their learning rate.",
      real<kOptimizer, &C::Optimizer::weight_decay>(0.0, 100.0)},
     {"optimizer", "clip", "Gradient clipping: maximum gradient norm over all weights; 0: no clipping.",
      real<kOptimizer, &C::Optimizer::clip>(0.0, 1e9)},
+    {"optimizer", "matrix_rate", "Muon: learning rate of matrices after warm-up; follows the schedule of rate.",
+     real<kOptimizer, &C::Optimizer::matrix_rate>(0.0, 10.0)},
+    {"optimizer", "momentum", "Muon: decay of the running mean of gradients.",
+     real<kOptimizer, &C::Optimizer::momentum>(0.0, 0.999999)},
+    {"optimizer", "momentum_warmup", "Muon: updates over which the momentum rises from 0.85.",
+     whole<kOptimizer, &C::Optimizer::momentum_warmup>(0, kMany)},
 
     {"data", "paths",
      "Text files, directories of text files, JSON Lines files, or token shards; empty: generated stories.",

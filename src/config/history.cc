@@ -81,11 +81,12 @@ struct Reason {
   std::string_view why;
   bool from_helps;  // whether a run that starts from this one may change it
 };
-constexpr std::array<Reason, 6> kReasons = {{
+constexpr std::array<Reason, 7> kReasons = {{
     {"model.", "it decides the shape of the weights", false},
     {"data.tokenizer", "the weights belong to the run's tokens", false},
     {"data.vocabulary", "the weights belong to the run's tokens", false},
     {"data.", "it decides the data of the run", true},
+    {"optimizer.kind", "what it has learned about the gradient belongs to one update rule", true},
     {"train.seed", "it decides the order of the data and all random numbers", true},
     {"init.", "the run has started", false},
 }};

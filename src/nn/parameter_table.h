@@ -38,6 +38,8 @@ struct ParameterSpec {
   bool trainable = true;  // if false: no segment, no gradient, no optimizer state
   bool lookup = false;    // whether rows are looked up by index, so that its gradient is added row by row
   Product product = Product::kNone;
+  bool hidden = false;  // a matrix between hidden layers: neither an embedding nor the output projection
+  size_t parts = 1;     // matrices with the same inputs that are stored side by side, as for queries, keys and values
 };
 
 struct Parameter : ParameterSpec {

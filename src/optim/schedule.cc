@@ -10,8 +10,10 @@ double Schedule::at(uint64_t step) const {
   if (step <= warmup) return rate * static_cast<double>(step) / static_cast<double>(warmup);
   if (kind == ScheduleKind::kConstant) return rate;
   if (step >= steps) return min_rate;
-  const double done = static_cast<double>(step - warmup) / static_cast<double>(steps - warmup);
-  const double left = kind == ScheduleKind::kLinear ? 1.0 - done : 0.5 * (1.0 + std::cos(std::numbers::pi * done));
+  const double all = static_cast<double>(steps);
+  const double start = std::max(static_cast<double>(warmup), kind == ScheduleKind::kWsd ? all * (1 - cooldown) : 0.0);
+  const double done = std::max(0.0, (static_cast<double>(step) - start) / (all - start));
+  const double left = kind == ScheduleKind::kCosine ? 0.5 * (1.0 + std::cos(std::numbers::pi * done)) : 1.0 - done;
   return min_rate + (rate - min_rate) * left;
 }
 

@@ -37,6 +37,10 @@ size_t members_of(size_t team, size_t teams, size_t threads) {
   return Member{.index = team, .size = teams}.part(threads).size();
 }
 
+size_t first_thread_of(size_t team, size_t teams, size_t threads) {
+  return Member{.index = team, .size = teams}.part(threads).begin;
+}
+
 Workers::Workers(const WorkersOptions& options, Run run, Done done, Failed failed)
     : run_(std::move(run)),
       done_(std::move(done)),

@@ -118,5 +118,7 @@ size_t teams_for(size_t threads, size_t tasks);
 
 // The number of members of `team` if `threads` threads are distributed over `teams` teams.
 size_t members_of(size_t team, size_t teams, size_t threads);
+// The number of threads in the teams before `team`.
+size_t first_thread_of(size_t team, size_t teams, size_t threads);
 
 }  // namespace quern::train

@@ -47,6 +47,7 @@ std::string plan_table(const Plan& plan, const RunConfig& config) {
   text += row("packed weights", m.packed, m.packed == 0 ? "packed by each product" : stored);
   text += row("gradient", m.gradient, "fp32, shared by all workers");
   text += row("moments", m.moments, "fp32");
+  if (m.update > 0) text += row("optimizer scratch", m.update, "fp32, for all threads");
   text += row("prefetched batches", m.batches, "");
   const std::string each = m.workers == 1 ? "" : fmt::format(", for each of {} workers", m.workers);
   text += row("activations", m.worker.activations, fmt::format("{}{}", stored, each));

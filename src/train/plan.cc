@@ -15,6 +15,7 @@
 #include "nn/weights.h"
 #include "optim/optimizer.h"
 #include "parallel/workers.h"
+#include "train/optimizer_settings.h"
 
 namespace quern::train {
 namespace {
@@ -55,7 +56,10 @@ class Planner {
     fixed_.program = program;
     fixed_.weights = model.parameters.size() * sizeof(float);
     fixed_.gradient = nn::Gradient::bytes_of(model.parameters);
-    fixed_.moments = optimizer_bytes(model.parameters);
+    const OptimizerBytes optimizer =
+        optimizer_bytes(model.parameters, optimizer_options(config).kind, thread_count(config));
+    fixed_.moments = optimizer.states;
+    fixed_.update = optimizer.scratch;
   }
 
   // Sorted by time, then by memory.

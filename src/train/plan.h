@@ -20,12 +20,13 @@ struct MemoryPlan {
   size_t packed = 0;    // copies of the weights in the order in which products read them
   size_t gradient = 0;  // shared by all workers
   size_t moments = 0;
+  size_t update = 0;               // working memory of the optimizer, all threads
   size_t batches = 0;              // prefetched
   nn::WorkspaceBytes worker = {};  // of the largest worker
   size_t workers = 1;
   size_t all_workers = 0;  // sum over workers
 
-  size_t total() const { return program + weights + packed + gradient + moments + batches + all_workers; }
+  size_t total() const { return program + weights + packed + gradient + moments + update + batches + all_workers; }
 };
 
 inline constexpr size_t kAllLogitRows = nn::kMicroBatchTokens;  // of a regular micro-batch

@@ -12,40 +12,12 @@
 #include "core/process_memory.h"
 #include "core/thread_profile.h"
 #include "nn/regions.h"
+#include "train/optimizer_settings.h"
 
 namespace quern::train {
 namespace {
 
-const Region kAdamW("AdamW", Unit::kBytes), kStep("step"), kBatchWait("waiting for batches");
-constexpr double kAdamWBytes =
-    7 * sizeof(float);  // per weight: reads gradient, value and moments; writes value and moments
-
-quern::Schedule schedule_of(const RunConfig& config) {
-  const auto kind = [&] {
-    switch (config.optimizer.schedule) {
-      case train::Schedule::kCosine:
-        return ScheduleKind::kCosine;
-      case train::Schedule::kLinear:
-        return ScheduleKind::kLinear;
-      case train::Schedule::kConstant:
-        return ScheduleKind::kConstant;
-    }
-    return ScheduleKind::kConstant;
-  }();
-  return {.kind = kind,
-          .rate = config.optimizer.rate,
-          .min_rate = config.optimizer.min_rate,
-          .warmup = config.optimizer.warmup,
-          .steps = config.train.steps};
-}
-
-OptimizerOptions optimizer_options(const RunConfig& config) {
-  return {.beta1 = static_cast<float>(config.optimizer.beta1),
-          .beta2 = static_cast<float>(config.optimizer.beta2),
-          .epsilon = static_cast<float>(config.optimizer.epsilon),
-          .weight_decay = static_cast<float>(config.optimizer.weight_decay),
-          .clip = static_cast<float>(config.optimizer.clip)};
-}
+const Region kStep("step"), kBatchWait("waiting for batches");
 
 // Error unless the data has every column that the model reads.
 void check_columns(const nn::Model& model, const data::BatchSource& batches) {
@@ -90,7 +62,7 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, co
       batches_(batches),
       state_(state),
       schedule_(schedule_of(config)),
-      optimizer_(make_optimizer(model.parameters(), optimizer_options(config))),
+      optimizer_(make_optimizer(model.parameters(), optimizer_options(config), plan.threads)),
       plan_(plan),
       gradient_(model.parameters(), options_.teams != 0 ? options_.teams : plan.cut.teams),
       losses_(config.sequences_per_step()),
@@ -115,7 +87,7 @@ Trainer::~Trainer() = default;
 const std::array<Trainer::Phase, 3> Trainer::kPhases = {{
     {&Trainer::feed_micro_batches, &Trainer::train_micro_batch},  // forward, loss, backward
     {&Trainer::begin_join, &Trainer::join_segments},              // the two gradients of the token table
-    {&Trainer::begin_update, &Trainer::update_segments},          // clip, AdamW, repack
+    {&Trainer::begin_update, &Trainer::update_units},             // clip, optimizer, repack
 }};
 
 StepReport Trainer::step() {
@@ -160,21 +132,24 @@ void Trainer::join_segments(const Task&, size_t, const Member&) {
   for (size_t i; (i = next_piece()) < pieces_;) gradient_.join(i);
 }
 
-void Trainer::update_segments(const Task&, size_t, const Member&) {
-  for (size_t i; (i = next_piece()) < pieces_;) update(i);
+void Trainer::update_units(const Task&, size_t team, const Member& member) {
+  const size_t thread = first_thread_of(team, plan_.cut.teams, plan_.threads) + member.index;
+  for (size_t i; (i = next_piece()) < pieces_;) update(i, thread);
 }
 
-void Trainer::update(size_t segment) {
+void Trainer::update(size_t index, size_t thread) {
   const std::span<float> weights = model_.weights().values();
   {
-    const Timed timed(kAdamW, kAdamWBytes * static_cast<double>(model_.parameters().segments()[segment].size));
+    const UnitWork work = optimizer_->work(index);
+    const Timed timed(*work.region, work.amount);
     if (current_.measured) {
-      changes_[segment] = optimizer_->update_and_measure(segment, weights, gradient_.values());
+      optimizer_->update_and_measure(index, thread, weights, gradient_.values(), changes_);
     } else {
-      optimizer_->update(segment, weights, gradient_.values());
+      optimizer_->update(index, thread, weights, gradient_.values());
     }
   }
-  model_.weights().repack(segment);
+  const UpdateUnit& unit = optimizer_->units()[index];
+  for (size_t i = 0; i < unit.segments; ++i) model_.weights().repack(unit.first_segment + i);
 }
 
 // Begins the first phase from this one that has something to do, or ends the step.
@@ -248,7 +223,7 @@ bool Trainer::begin_update() {
   current_.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / targets;
   current_.spike_z = std::isfinite(current_.loss) ? state_.losses.z(current_.loss) : 0;
   current_.trouble = judge();
-  return updates() && submit_to_every_team(TaskKind::kUpdate, model_.parameters().segments().size());
+  return updates() && submit_to_every_team(TaskKind::kUpdate, optimizer_->units().size());
 }
 
 Trouble Trainer::judge() const {
@@ -315,7 +290,7 @@ MemoryUse Trainer::memory() const {
           .gradient = plan.gradient,
           .moments = plan.moments,
           .batches = plan.batches,
-          .arena = arena,
+          .arena = arena + plan.update,
           .pool = pool.bytes_held + pool.bytes_rented,
           .planned = plan.total(),
           .resident = process.resident,

@@ -102,8 +102,8 @@ class Trainer {
   bool begin_join();
   void join_segments(const Task& task, size_t team, const Member& member);
   bool begin_update();
-  void update_segments(const Task& task, size_t team, const Member& member);
-  void update(size_t segment);
+  void update_units(const Task& task, size_t team, const Member& member);
+  void update(size_t unit, size_t thread);
 
   Trouble judge() const;
   bool updates() const { return current_.update.finite && current_.trouble == Trouble::kNone; }
@@ -141,7 +141,7 @@ class Trainer {
   Profile* profile_ = nullptr;
 
   alignas(kCacheLine) std::atomic<size_t> remaining_{0};   // tasks of the current phase
-  alignas(kCacheLine) std::atomic<size_t> next_piece_{0};  // of the phase's segments
+  alignas(kCacheLine) std::atomic<size_t> next_piece_{0};  // of the phase's segments or units
   size_t pieces_ = 0;                                      // set before the phase's tasks are submitted
   Signal finished_;                                        // steps, or failures
   std::unique_ptr<Workers> workers_;                       // last member: its threads use all of the above

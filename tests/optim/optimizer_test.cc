@@ -19,7 +19,7 @@ UpdateReport update(Optimizer& optimizer, const nn::ParameterTable& layout, std:
   for (const nn::Segment& s : layout.segments()) squares += kernels::squared_norm(gradient.data() + s.offset, s.size);
   const UpdateReport report = optimizer.begin(squares, rate, step);
   if (!report.finite) return report;
-  for (size_t i = 0; i < layout.segments().size(); ++i) optimizer.update(i, weights, gradient);
+  for (size_t i = 0; i < optimizer.units().size(); ++i) optimizer.update(i, 0, weights, gradient);
   return report;
 }
 

@@ -11,6 +11,7 @@
 #include "nn/models/gpt2.h"
 #include "optim/adamw.h"
 #include "optim/schedule.h"
+#include "support/golden.h"
 #include "support/support.h"
 
 namespace quern {
@@ -31,16 +32,7 @@ json read_golden() {
   return json::parse(file);
 }
 
-// In [-1, 1), from a hash of the stream and the index.
-double unit(size_t stream, size_t i) {
-  auto h = static_cast<uint32_t>(stream * 0x9E3779B9u + i * 0x85EBCA6Bu);
-  h ^= h >> 16;
-  h *= 0x7FEB352Du;
-  h ^= h >> 15;
-  h *= 0x846CA68Bu;
-  h ^= h >> 16;
-  return static_cast<double>(h) * 0x1p-31 - 1.0;
-}
+using test::unit;
 
 void fill_weights(nn::LanguageModel& model) {
   const std::vector<nn::Parameter>& tensors = model.parameters().all();
@@ -80,7 +72,7 @@ class GoldenRun {
       const UpdateReport report = optimizer_.begin(gradient_.squared_norm(), schedule.at(step), step);
       expect_near(golden_["gradient_norms"][step - 1], report.gradient_norm, kNormTolerance, "gradient norm");
       for (size_t i = 0; i < model_.parameters().segments().size(); ++i) {
-        optimizer_.update(i, model_.weights().values(), gradient_.values());
+        optimizer_.update(i, 0, model_.weights().values(), gradient_.values());
         model_.weights().repack(i);
       }
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <span>
@@ -11,8 +12,9 @@
 #include "data/batch_source.h"
 #include "diagnose/health.h"
 #include "nn/models/gpt2.h"
-#include "optim/adamw.h"
+#include "optim/optimizer.h"
 #include "optim/schedule.h"
+#include "train/optimizer_settings.h"
 #include "train/trainer.h"
 
 namespace quern::train::test {
@@ -49,28 +51,32 @@ inline data::TrainingBatches batches_of(const RunConfig& config, const data::Tok
 
 // Everything that training changes, and what it said.
 struct Trained {
-  std::vector<float> weights, m, v;
+  std::vector<float> weights;
+  std::vector<std::vector<float>> states;  // of the optimizer
   std::vector<double> losses, norms;
   bool operator==(const Trained&) const = default;
 };
 
 inline std::vector<float> copy_of(std::span<const float> values) { return {values.begin(), values.end()}; }
 
+inline std::vector<std::vector<float>> copy_of_states(Optimizer& optimizer) {
+  std::vector<std::vector<float>> states;
+  for (const OptimizerState& state : optimizer.states()) states.push_back(copy_of(state.values.span()));
+  return states;
+}
+inline void restore_states(const std::vector<std::vector<float>>& states, Optimizer& optimizer) {
+  for (size_t i = 0; i < states.size(); ++i) {
+    std::copy(states[i].begin(), states[i].end(), optimizer.states()[i].values.data());
+  }
+}
+
 inline Trained train_sequentially(const RunConfig& config, const data::TrainingBatches& batches, uint32_t vocabulary,
                                   uint32_t steps) {
   nn::Gpt2 model(model_config(config, vocabulary), false);
   model.initialise(config.train.seed);
   nn::Gradient gradient(model.parameters());
-  AdamW optimizer(model.parameters(), {.beta1 = static_cast<float>(config.optimizer.beta1),
-                                       .beta2 = static_cast<float>(config.optimizer.beta2),
-                                       .epsilon = static_cast<float>(config.optimizer.epsilon),
-                                       .weight_decay = static_cast<float>(config.optimizer.weight_decay),
-                                       .clip = static_cast<float>(config.optimizer.clip)});
-  const quern::Schedule schedule{.kind = ScheduleKind::kCosine,
-                                 .rate = config.optimizer.rate,
-                                 .min_rate = config.optimizer.min_rate,
-                                 .warmup = config.optimizer.warmup,
-                                 .steps = config.train.steps};
+  const std::unique_ptr<Optimizer> optimizer = make_optimizer(model.parameters(), optimizer_options(config));
+  const quern::Schedule schedule = schedule_of(config);
   const size_t T = config.model.context, sequences = config.train.batch * config.train.accumulation;
   const size_t micro_batch_size = std::min(nn::sequences_per_micro_batch(T), sequences);
   const double tokens = static_cast<double>(sequences * T);
@@ -97,16 +103,15 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
       }
     }
     gradient.join_all();
-    const UpdateReport report = optimizer.begin(gradient.squared_norm(), schedule.at(step + 1), step + 1);
-    for (size_t s = 0; report.finite && s < model.parameters().segments().size(); ++s) {
-      optimizer.update(s, model.weights().values(), gradient.values());
+    const UpdateReport report = optimizer->begin(gradient.squared_norm(), schedule.at(step + 1), step + 1);
+    for (size_t unit = 0; report.finite && unit < optimizer->units().size(); ++unit) {
+      optimizer->update(unit, 0, model.weights().values(), gradient.values());
     }
     result.losses.push_back(loss / tokens);
     result.norms.push_back(report.gradient_norm);
   }
   result.weights = copy_of(model.weights().values());
-  result.m = copy_of(optimizer.states()[0].values.span());
-  result.v = copy_of(optimizer.states()[1].values.span());
+  result.states = copy_of_states(*optimizer);
   return result;
 }
 
@@ -127,10 +132,7 @@ struct Engine {
       norms.push_back(report.gradient_norm);
     }
   }
-  Trained result() {
-    return {copy_of(model.weights().values()), copy_of(trainer.optimizer().states()[0].values.span()),
-            copy_of(trainer.optimizer().states()[1].values.span()), losses, norms};
-  }
+  Trained result() { return {copy_of(model.weights().values()), copy_of_states(trainer.optimizer()), losses, norms}; }
 
   // Of the last step; null if it was not measured.
   const HealthReport* health() { return statistics.report(trainer.context()); }

@@ -74,8 +74,7 @@ TEST(TrainerLife, ResumesWithOtherThreads) {
     Engine engine(config, batches, kVocabulary);
     if (done > 0) {
       std::copy(state.weights.begin(), state.weights.end(), engine.model.weights().values().begin());
-      std::copy(state.m.begin(), state.m.end(), engine.trainer.optimizer().states()[0].values.data());
-      std::copy(state.v.begin(), state.v.end(), engine.trainer.optimizer().states()[1].values.data());
+      test::restore_states(state.states, engine.trainer.optimizer());
       engine.losses = state.losses;
       engine.norms = state.norms;
     }
@@ -100,8 +99,7 @@ TEST(TrainerLife, ResumesAnEarlierState) {
   engine.steps(3);
   const Trained expected = engine.result();
   std::copy(before.weights.begin(), before.weights.end(), engine.model.weights().values().begin());
-  std::copy(before.m.begin(), before.m.end(), engine.trainer.optimizer().states()[0].values.data());
-  std::copy(before.v.begin(), before.v.end(), engine.trainer.optimizer().states()[1].values.data());
+  test::restore_states(before.states, engine.trainer.optimizer());
   engine.state.step = engine.state.updates = 2;
   engine.trainer.resume();
   engine.losses.resize(2);

@@ -111,6 +111,31 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// Muon updates whole matrices, so threads share them in another way than the segments of AdamW.
+TEST(Trainer, MuonEqualsASequentialLoop) {
+  const ::quern::test::Watchdog watchdog("muon");
+  RunConfig config;
+  config.model = {.layers = 2, .heads = 4, .width = 160, .context = 32, .vocabulary = 0, .dropout = 0.1};
+  config.train.steps = 100;
+  config.train.batch = 18;
+  config.optimizer.kind = OptimizerRule::kMuon;
+  config.optimizer.schedule = Schedule::kWsd;
+  config.optimizer.warmup = 2;
+  const RandomTokens tokens(3000, 70);
+  const data::TrainingBatches batches = test::batches_of(config, tokens);
+  const Trained expected = test::train_sequentially(config, batches, 70, kSteps);
+  ASSERT_EQ(expected.states.size(), 3u);
+  for (const uint64_t threads : kSanitized ? std::vector<uint64_t>{2, 7} : std::vector<uint64_t>{1, 2, 7, 64}) {
+    SCOPED_TRACE(std::to_string(threads) + " threads");
+    config.train.threads = threads;
+    for (const size_t teams : {size_t{0}, size_t{1}}) {
+      Engine engine(config, batches, 70, {.teams = teams});
+      engine.steps(kSteps);
+      EXPECT_TRUE(engine.result() == expected);
+    }
+  }
+}
+
 TEST(Trainer, LargeTokenTableIsJoinedByTasks) {
   RunConfig config;
   config.model = {1, 5, 160, 32, 0, 0.1};

@@ -36,7 +36,7 @@ Attention::Attention(Declaration& model, const AttentionSpec& spec)
       width_(spec.width),
       heads_(spec.heads),
       block_(spec.block),
-      qkv_(model, {.name = spec.qkv, .in = width_, .out = 3 * width_, .regions = kQkv, .block = block_}),
+      qkv_(model, {.name = spec.qkv, .in = width_, .out = 3 * width_, .regions = kQkv, .block = block_, .parts = 3}),
       project_(model, {.name = spec.project,
                        .in = width_,
                        .out = width_,

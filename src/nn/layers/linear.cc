@@ -84,7 +84,9 @@ Linear::Linear(Declaration& model, const LinearSpec& spec)
                                   .initial = spec.initial,
                                   .decay = true,
                                   .trainable = spec.trainable,
-                                  .product = spec.order});
+                                  .product = spec.order,
+                                  .hidden = spec.hidden,
+                                  .parts = spec.parts});
   if (spec.bias) {
     bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {out_}, .trainable = spec.trainable});
   }

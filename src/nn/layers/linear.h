@@ -29,6 +29,8 @@ struct LinearSpec {
   Product order = Product::kInOut;
   Initial initial = Initial::normal(0.02);
   bool trainable = true;
+  bool hidden = true;  // as in ParameterSpec
+  size_t parts = 1;    // as in ParameterSpec
 };
 
 // Whether a sum over rows that is computed in several calls waits for its turn before and passes it on after.

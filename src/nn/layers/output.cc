@@ -9,9 +9,13 @@ namespace quern::nn {
 Output::Output(Declaration& model, ParameterId table) : linear_(model, table, kOutput) { declare(model); }
 
 Output::Output(Declaration& model, const std::string& name, size_t width, size_t outputs)
-    : linear_(
-          model,
-          {.name = name, .in = width, .out = outputs, .regions = kOutput, .bias = false, .order = Product::kOutIn}) {
+    : linear_(model, {.name = name,
+                      .in = width,
+                      .out = outputs,
+                      .regions = kOutput,
+                      .bias = false,
+                      .order = Product::kOutIn,
+                      .hidden = false}) {
   declare(model);
 }
 
