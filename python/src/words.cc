@@ -17,6 +17,7 @@ std::string argument_of(const std::smatch& flag) {
   std::string name = flag[4];
   if (!setting.empty()) return before + "set={\"" + setting + "\": " + set_value + "}";
   std::replace(name.begin(), name.end(), '-', '_');
+  if (name == "from") name = "init_from";  // a keyword of Python
   return before + name + "=" + (is_switch(name) ? "True" : value);
 }
 
@@ -30,6 +31,12 @@ std::string in_python_words(std::string_view message) {
   constexpr std::string_view kListed = "`quern train --print-config` lists them";
   if (const size_t at = text.find(kListed); at != std::string::npos) {
     text.replace(at, kListed.size(), "quern.preset(\"tiny\") has all of them");
+  }
+  static const std::regex kFromRun(R"(quern train --from (\S+)(?: (.+?))? --run NEW)");
+  for (std::smatch found; std::regex_search(text, found, kFromRun);) {
+    const std::string data = found[2].matched ? "\"" + found[2].str() + "\", " : "";
+    const std::string call = "quern.train(" + data + "init_from=\"" + found[1].str() + "\", out=\"NEW\")";
+    text.replace(static_cast<size_t>(found.position()), static_cast<size_t>(found.length()), call);
   }
   static const std::regex kFlag(
       R"((^|[ (`])--(?:set ([a-z_]+\.[a-z_0-9]+)=([^\s;,)`]+)|([a-z][a-z0-9-]*)(?:[ =](?=[0-9])([0-9][\w.+-]*))?))");

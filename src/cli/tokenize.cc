@@ -33,6 +33,15 @@ struct Options {
   std::string kind = "bpe";
   uint64_t vocabulary = 8192;
   bool force = false;
+  std::string field, encoding;  // of the text
+
+  data::TextOptions text_options() const {
+    train::RunConfig config;
+    if (!field.empty()) train::apply_setting(config, "data.field=" + field, "--field " + in_quotes(field));
+    if (!encoding.empty())
+      train::apply_setting(config, "data.encoding=" + encoding, "--encoding " + in_quotes(encoding));
+    return train::text_options(config);
+  }
 };
 
 constexpr const char* kExamples = R"(Examples:
@@ -42,13 +51,14 @@ constexpr const char* kExamples = R"(Examples:
   quern tokenize --tokenizer runs/book --text "Once upon a time"
 
 Writes tokens.bin (llm.c format, 16 bits per token) and tokenizer.json (compatible with Hugging Face tokenizers) to the
---out directory, which must not contain them; --force replaces those that this command wrote. With bpe, every document (a text file or a JSON Lines record) ends with the token <|endoftext|>.)";
+--out directory, which must not contain them; --force replaces those that this command wrote. With bpe, every document
+(a text file or a JSON Lines record) ends with the token <|endoftext|>. Files that end in .gz or .zst are decompressed.)";
 
 // Loads a tokenizer.json, directly or from a directory (a run or an --out directory), or learns a tokenizer.
 std::unique_ptr<data::Tokenizer> open_tokenizer(const Options& options, const train::Progress& progress) {
   if (options.tokenizer.empty()) {
     return train::learn_tokenizer(train::tokenizer_kind(options.kind), options.vocabulary,
-                                  {options.data.begin(), options.data.end()}, {}, progress);
+                                  {options.data.begin(), options.data.end()}, options.text_options(), progress);
   }
   return data::Tokenizer::load_from(options.tokenizer);
 }
@@ -144,7 +154,7 @@ int run_tokenize(const Options& options) {
     return 0;
   }
   const train::TokenisedText text =
-      train::tokenise(*tokenizer, {options.data.begin(), options.data.end()}, {},
+      train::tokenise(*tokenizer, {options.data.begin(), options.data.end()}, options.text_options(),
                       {.progress = progress, .warn = [](const std::string& line) { warn(line); }});
   if (!options.out.empty()) write_pair(*text.stream, *tokenizer, options.out);
   status.clear();
@@ -174,6 +184,9 @@ Command add_tokenize(Parser root) {
                       "Kind of tokenizer to learn: byte, char or bpe");
   tokenize.add_number("--vocabulary", options->vocabulary, "N",
                       "Vocabulary size of bpe: 256 bytes, the learned tokens and <|endoftext|>", {257, 65536});
+  tokenize.add_text("--field", options->field, "NAME", "Field of .jsonl records with the text (default: text)");
+  tokenize.add_text("--encoding", options->encoding, "NAME",
+                    "Encoding of the text: utf-8 (default), utf-16, latin-1, windows-1252 or bytes");
   tokenize.add_text("--text", options->text, "TEXT", "Print the tokens of this text");
   tokenize.set_footer(kExamples);
   return {tokenize, [options] { return run_tokenize(*options); }};

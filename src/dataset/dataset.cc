@@ -178,7 +178,7 @@ Dataset open_text(const RunConfig& config, const fs::path& tokenizer_file, const
     dataset.sources.push_back(
         {input.name, input.weight, data::split_by_position(range, config.data.validation_fraction), std::nullopt});
   }
-  if (!known && size.documents > 1 && !dataset.tokenizer->end_of_text() && options.warn) {
+  if (size.documents > 1 && !dataset.tokenizer->end_of_text() && options.warn) {
     options.warn(no_end_of_text(data_name(config), *dataset.tokenizer));
   }
   dataset.stream = std::move(buffer);
@@ -206,8 +206,7 @@ Dataset open_files(const RunConfig& config, const fs::path& tokenizer_file, cons
   std::vector<TextInput> inputs;
   for (const WeightedSource& source : sources) {
     const data::Corpus corpus(as_paths(source.paths), text_options(config));
-    inputs.push_back(
-        {source_name(source.paths), source.weight, open_text_files(corpus, options, !fs::exists(tokenizer_file))});
+    inputs.push_back({source_name(source.paths), source.weight, open_text_files(corpus, options)});
   }
   return open_text(config, tokenizer_file, inputs, options);
 }
@@ -243,16 +242,16 @@ data::TextOptions text_options(const RunConfig& config) {
 }
 static_assert(static_cast<int>(TextEncoding::kBytes) == static_cast<int>(data::Encoding::kBytes));
 
-data::TextSources open_text_files(const data::Corpus& corpus, const OpenOptions& options, bool is_new) {
+data::TextSources open_text_files(const data::Corpus& corpus, const OpenOptions& options) {
   for (const data::Corpus::Folder& folder : corpus.folders()) {
-    if (is_new && options.note) options.note(folder.read_text());
-    if (const std::string skipped = folder.skipped_text(); is_new && options.warn && !skipped.empty()) {
+    if (options.note) options.note(folder.read_text());
+    if (const std::string skipped = folder.skipped_text(); options.warn && !skipped.empty()) {
       options.warn(skipped);
     }
   }
   data::TextSources sources = data::text_sources(corpus);
   for (const std::string& done : data::conversions_text(sources)) {
-    if (is_new && options.warn) options.warn(done);
+    if (options.warn) options.warn(done);
   }
   return sources;
 }
@@ -387,7 +386,7 @@ std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vo
 TokenisedText tokenise(const data::Tokenizer& tokenizer, const std::vector<fs::path>& paths,
                        const data::TextOptions& text, const OpenOptions& options) {
   const data::Corpus corpus = text_of(paths, "they are already tokenised", text);
-  const TextInput input{paths.front().string(), 1, open_text_files(corpus, options, true)};
+  const TextInput input{paths.front().string(), 1, open_text_files(corpus, options)};
   auto buffer = std::make_unique<data::TokenBuffer>(static_cast<uint32_t>(tokenizer.vocabulary_size()));
   const TextSize size = append_tokens(tokenizer, input, options.progress, *buffer);
   return {std::move(buffer), size.bytes, size.documents};

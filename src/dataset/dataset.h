@@ -105,7 +105,7 @@ std::string source_name(const std::vector<std::string>& paths);
 data::TextOptions text_options(const RunConfig& config);
 
 // The text in `paths`. `options` are told what is converted or skipped if `is_new`: a resumed run has said it before.
-data::TextSources open_text_files(const data::Corpus& corpus, const OpenOptions& options, bool is_new);
+data::TextSources open_text_files(const data::Corpus& corpus, const OpenOptions& options);
 
 // model.vocabulary if it is set, otherwise the tokenizer's size. Error if it is set too low.
 uint32_t vocabulary_of(const RunConfig& config, const data::Tokenizer& tokenizer);

@@ -32,7 +32,7 @@ struct StreamSource {
   data::TextSources files = {};
 };
 
-std::vector<StreamSource> sources_of(const RunConfig& config, const OpenOptions& options, bool is_new) {
+std::vector<StreamSource> sources_of(const RunConfig& config, const OpenOptions& options) {
   std::vector<StreamSource> sources;
   for (const WeightedSource& source : weighted_sources(config)) {
     sources.push_back({source_name(source.paths), source.weight});
@@ -43,7 +43,7 @@ std::vector<StreamSource> sources_of(const RunConfig& config, const OpenOptions&
     } else {
       const std::vector<fs::path> paths(source.paths.begin(), source.paths.end());
       constexpr std::string_view kWhy = "data.sampling = stream tokenises text: use random or epoch";
-      files = open_text_files(text_of(paths, kWhy, text_options(config)), options, is_new);
+      files = open_text_files(text_of(paths, kWhy, text_options(config)), options);
     }
   }
   return sources;
@@ -190,12 +190,12 @@ void check_encodable(const data::TextPieces& text, const data::Tokenizer& tokeni
 
 Dataset open_stream(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
   const bool known = fs::exists(tokenizer_file);
-  const std::vector<StreamSource> sources = sources_of(config, options, !known);
+  const std::vector<StreamSource> sources = sources_of(config, options);
   const data::TextSources files = all_files(sources);
   Dataset dataset;
   dataset.tokenizer =
       known ? data::Tokenizer::load(tokenizer_file.string()) : learn(config, data::TextPieces(files), options.progress);
-  if (!known && may_have_documents(files) && !dataset.tokenizer->end_of_text() && options.warn) {
+  if (may_have_documents(files) && !dataset.tokenizer->end_of_text() && options.warn) {
     options.warn(no_end_of_text(data_name(config), *dataset.tokenizer));
   }
   if (options.check_text) check_encodable(data::TextPieces(files), *dataset.tokenizer, options.progress);

@@ -18,17 +18,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The text of a resumed run is known to be the one that it was started with.
+// The text of a resumed run is the one that it was started with: nothing new can be said about it.
 OpenOptions open_options(const RunConfig& config, bool resumed, Observer& observer, const std::atomic<bool>& stop) {
   const auto progress = [&observer, &stop](std::string_view what, uint64_t done, uint64_t total) {
     observer.on_preparing(what, done, total);
     if (stop.load(std::memory_order_relaxed)) throw StoppedEarly{};
   };
-  return {.progress = progress,
-          .validation_tokens = validation_tokens(config),
-          .check_text = !resumed && !config.init.from.empty(),
-          .warn = [&observer](const std::string& text) { observer.on_warning(text); },
-          .note = [&observer](const std::string& text) { observer.on_note(text); }};
+  OpenOptions options{.progress = progress, .validation_tokens = validation_tokens(config)};
+  if (resumed) return options;
+  options.check_text = !config.init.from.empty() || config.data.tokenizer == TokenizerKind::kFile;
+  options.warn = [&observer](const std::string& text) { observer.on_warning(text); };
+  options.note = [&observer](const std::string& text) { observer.on_note(text); };
+  return options;
 }
 
 // The Error that f throws, or null.
