@@ -172,7 +172,7 @@ TEST(RunConfig, ErrorsNamePlaceExpectedAndFound) {
   EXPECT_HAS("found 4.5", toml_message("[model]\nlayers = 4.5"));
   EXPECT_HAS("model.dropout: expected a number from 0 to 0.95, found nan", toml_message("[model]\ndropout = nan"));
   EXPECT_HAS("found inf", toml_message("[optimizer]\nrate = inf"));
-  EXPECT_HAS("optimizer.schedule: expected cosine, linear or constant, found 'cos'",
+  EXPECT_HAS("optimizer.schedule: expected cosine, linear, constant or wsd, found 'cos'",
              toml_message("[optimizer]\nschedule = 'cos'"));
   EXPECT_HAS("expected true or false, found 1", toml_message("[checkpoint]\nkeep_best = 1"));
   EXPECT_HAS("data.paths: expected a list of texts", toml_message("[data]\npaths = 'a'"));
@@ -263,7 +263,7 @@ TEST(Setting, ErrorsNameExpectedAndFound) {
   EXPECT_HAS("optimizer.rate: expected a number from 0 to 10, found ''", set_message("optimizer.rate="));
   EXPECT_HAS("data.paths: expected a list of texts, as [\"a\", \"b\"], found '[a'", set_message("data.paths=[a"));
   EXPECT_HAS("train.steps: expected a whole number from 0 to 1000000000, found -1", set_message("train.steps=-1"));
-  EXPECT_HAS("expected cosine, linear or constant, found 'x'", set_message("optimizer.schedule=x"));
+  EXPECT_HAS("expected cosine, linear, constant or wsd, found 'x'", set_message("optimizer.schedule=x"));
   EXPECT_HAS("expected one value, found more", set_message("train.steps=5\nother=6"));
   RunConfig config;
   EXPECT_HAS("[config] --steps x: train.steps: expected",
