@@ -80,8 +80,6 @@ std::optional<Checkpoint> find_newest_valid(const fs::path& folder, const OnInva
   return std::nullopt;
 }
 
-std::optional<uint64_t> find_best(const fs::path& folder) { return best_of(folder, list_steps(folder)); }
-
 std::vector<uint64_t> remove_old(const fs::path& folder, uint64_t newest, const Retention& retention) {
   std::vector<uint64_t> steps = list_steps(folder);
   std::erase_if(steps, [newest](uint64_t step) { return step > newest; });

@@ -30,9 +30,6 @@ std::optional<uint64_t> best_step(const std::filesystem::path& folder);
 std::optional<Checkpoint> find_newest_valid(const std::filesystem::path& folder, const OnInvalid& on_invalid,
                                             Parts parts = Parts::kAll);
 
-// The checkpoint with the lowest validation loss, according to its state.json; nullopt if none has one.
-std::optional<uint64_t> find_best(const std::filesystem::path& folder);
-
 struct Retention {
   size_t keep = 3;        // the newest ones; at least 1
   bool keep_best = true;  // also the one with the lowest validation loss

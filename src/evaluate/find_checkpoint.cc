@@ -59,9 +59,20 @@ fs::path best_of(const fs::path& run) {
               fmt::join(steps, ", "));
 }
 
+// Where RUN@WANTED has its @; npos for any other name, and for a directory that is named like this.
+size_t marker_in(const fs::path& folder) {
+  const size_t at = folder.native().rfind('@');
+  const bool is_marker = at != std::string::npos && at + 1 < folder.native().size() && !is_there(folder) &&
+                         is_there(folder.native().substr(0, at));
+  return is_marker ? at : std::string::npos;
+}
+
 }  // namespace
 
 CheckpointPath find_checkpoint(const fs::path& folder, std::string_view wanted) {
+  if (const size_t at = marker_in(folder); wanted.empty() && at != std::string::npos) {
+    return find_checkpoint(folder.native().substr(0, at), std::string_view(folder.native()).substr(at + 1));
+  }
   const bool direct = is_checkpoint(folder);
   const fs::path run = direct ? run_of(folder) : folder;
   if (wanted.empty() && direct) return {run, folder};

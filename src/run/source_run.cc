@@ -1,13 +1,9 @@
 #include "run/source_run.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
-#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "checkpoint/folder.h"
 #include "checkpoint/tensor_refs.h"
 #include "config/config_fields.h"
 #include "config/data_sources.h"
@@ -15,31 +11,12 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "dataset/data_kind.h"
+#include "evaluate/find_checkpoint.h"
 
 namespace quern::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / kConfigFile); }
-
-// The parts of init.from.
-struct Source {
-  fs::path run;
-  std::string which;    // "", "best" or a step
-  fs::path checkpoint;  // empty unless named
-};
-
-std::optional<Source> find_source(const fs::path& path) {
-  if (is_run(path)) return Source{path, "", {}};
-  const fs::path run = path.parent_path().parent_path();
-  if (fs::is_directory(path))
-    return checkpoint::step_of(path) && is_run(run) ? std::optional(Source{run, "", path}) : std::nullopt;
-  const std::string text = path.string();
-  const size_t at = text.rfind('@');
-  if (at == std::string::npos || at + 1 == text.size() || !is_run(text.substr(0, at))) return std::nullopt;
-  return Source{text.substr(0, at), text.substr(at + 1), {}};
-}
 
 // Absolute and without a slash at the end.
 fs::path resolved(const fs::path& from) {
@@ -47,36 +24,16 @@ fs::path resolved(const fs::path& from) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-Source source_of(const fs::path& from) {
-  if (const std::optional<Source> source = find_source(resolved(from))) return *source;
+CheckpointPath source_of(const fs::path& from) {
+  const fs::path path = resolved(from);
+  const CheckpointPath found = find_checkpoint(path, {});
+  if (fs::is_regular_file(found.run / kConfigFile)) return found;
   throw Error("[run] {}: expected a run to start from, RUN@best, RUN@STEP or RUN/checkpoints/step-NNNNNNNN, found {}",
-              in_quotes(from.string()), fs::exists(from) ? "something else" : "nothing of that name");
+              in_quotes(from.string()), fs::exists(path) ? "something else" : "nothing of that name");
 }
 
-checkpoint::Checkpoint open_step(const Source& source) {
-  const fs::path folder = source.run / kCheckpointFolder;
-  const std::vector<uint64_t> steps = checkpoint::list_steps(folder);
-  uint64_t step = 0;
-  const char* end = source.which.data() + source.which.size();
-  const auto [stop, code] = std::from_chars(source.which.data(), end, step);
-  if (code == std::errc() && stop == end && std::ranges::find(steps, step) != steps.end()) {
-    return checkpoint::Checkpoint(folder / checkpoint::directory_name(step), checkpoint::Parts::kWeights);
-  }
-  throw Error("[run] {}@{}: expected best or the step of a checkpoint ({}), found {}", source.run.string(),
-              source.which, steps.empty() ? "there is none yet" : fmt::format("{}", fmt::join(steps, ", ")),
-              in_quotes(source.which));
-}
-
-checkpoint::Checkpoint open_source(const Source& source, const Warn& warn) {
-  if (!source.checkpoint.empty()) return checkpoint::Checkpoint(source.checkpoint, checkpoint::Parts::kWeights);
-  if (source.which == "best") {
-    const fs::path folder = source.run / kCheckpointFolder;
-    if (const std::optional<uint64_t> best = checkpoint::find_best(folder)) {
-      return checkpoint::Checkpoint(folder / checkpoint::directory_name(*best), checkpoint::Parts::kWeights);
-    }
-    throw Error("[run] {}: expected a checkpoint with a validation loss, found none; omit @best", source.run.string());
-  }
-  if (!source.which.empty()) return open_step(source);
+checkpoint::Checkpoint open_source(const CheckpointPath& source, const Warn& warn) {
+  if (source.checkpoint) return checkpoint::Checkpoint(*source.checkpoint, checkpoint::Parts::kWeights);
   if (auto newest = newest_checkpoint(source.run, warn, checkpoint::Parts::kWeights)) return std::move(*newest);
   throw Error("[run] {}: expected a checkpoint, found none; train it first", source.run.string());
 }
@@ -112,7 +69,7 @@ RunConfig config_from(const fs::path& from) {
 }
 
 fs::path resolve_source(RunConfig& config, const Warn& warn) {
-  const Source source = source_of(config.init.from);
+  const CheckpointPath source = source_of(config.init.from);
   check_same_model(read_config(source.run), config, source.run);
   const fs::path tokenizer = source.run / kTokenizerFile;
   std::vector<fs::path> paths;

@@ -122,7 +122,7 @@ class StartFromAnotherRun(program.ProgramTest):
                 self.works("train", "--from", self.path(source), "--steps", "1", "--run", run)
                 self.assertIn(f"step-{step:08}\"", pathlib.Path(run, "config.toml").read_text())
         self.fails("train", "--from", self.path("first@5"), "--run", self.path("no"),
-                   says=["first@5: expected best or the step of a checkpoint (3, 6), found '5'"])
+                   says=["first: checkpoint: expected newest, best,", "one of the saved steps 3, 6, found '5'"])
 
     def test_the_source_may_be_deleted(self):
         self.start("first", "--steps", "4")
