@@ -36,6 +36,8 @@ class Generate(program.ProgramTest):
         last, first = (f"{self.run_folder}/checkpoints/step-0000000{step}" for step in (4, 2))
         self.assertEqual(self.works("generate", last), self.works("generate", self.run_folder))
         self.assertNotEqual(self.works("generate", first + "/"), self.works("generate", self.run_folder))
+        self.assertEqual(self.works("generate", first), self.works("generate", f"{self.run_folder}@2"))
+        self.fails("generate", f"{self.run_folder}@3", says=["one of the saved steps 2, 4, found '3'"])
         self.assertEqual(json.loads(self.works("info", first, "--json"))["step"], 2)
         self.assertIn("step           2\n", self.works("eval", first))
         self.fails("generate", f"{self.run_folder}/checkpoints/step-00000009", says=["expected a run"])
