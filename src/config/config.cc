@@ -121,13 +121,14 @@ void validate(const RunConfig& config) {
     throw Error(
         "[config] optimizer.rate: expected more than 0 with optimizer.kind=muon, whose rates follow it, found 0");
   }
-  if (const double stable = static_cast<double>(config.train.steps) * (1 - optimizer.cooldown);
-      optimizer.schedule == Schedule::kWsd && static_cast<double>(optimizer.warmup) > stable &&
-      config.train.steps > 0) {
+  constexpr double kRounding = 1e-3;  // 100 * (1 - 0.8) is less than 20
+  const auto stable =
+      static_cast<uint64_t>(static_cast<double>(config.train.steps) * (1 - optimizer.cooldown) + kRounding);
+  if (optimizer.schedule == Schedule::kWsd && optimizer.warmup > stable && config.train.steps > 0) {
     throw Error(
         "[config] optimizer.warmup: expected at most {} of {} steps before the cooldown, found {}; lower warmup or "
         "cooldown, or use more steps",
-        static_cast<uint64_t>(stable), config.train.steps, optimizer.warmup);
+        stable, config.train.steps, optimizer.warmup);
   }
   const RunConfig::Data& data = config.data;
   if (data.tokenizer == TokenizerKind::kBpe && model.vocabulary != 0 && model.vocabulary < data.vocabulary) {

@@ -283,6 +283,10 @@ TEST(Validate, RefusesInconsistentFields) {
   EXPECT_EQ(message_with({"optimizer.rate=1e-5", "optimizer.schedule=constant"}), "no error");
   EXPECT_HAS("model.vocabulary: expected 0 or at least data.vocabulary, which is 8192, found 100",
              message_with({"data.tokenizer=bpe", "model.vocabulary=100"}));
+  EXPECT_HAS("optimizer.rate: expected more than 0 with optimizer.kind=muon",
+             message_with({"optimizer.kind=muon", "optimizer.rate=0", "optimizer.min_rate=0"}));
+  EXPECT_HAS("optimizer.warmup: expected at most 20 of 100 steps before the cooldown, found 50",
+             message_with({"optimizer.schedule=wsd", "optimizer.cooldown=0.8", "train.steps=100"}));
   EXPECT_HAS("expected at most 4294967295 sequences",
              message_with({"train.batch=1000000", "train.accumulation=1000000"}));
   RunConfig config;

@@ -143,6 +143,32 @@ TEST_F(RunTest, ResumedRunEqualsAnUninterruptedOne) {
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
 }
 
+// Promises I1 to I4 for Muon: threads, recomputation, accumulation and interruptions together.
+TEST_F(RunTest, MuonRunsAreReproducible) {
+  RunConfig config = small_config();
+  config.optimizer.kind = OptimizerRule::kMuon;
+  config.optimizer.momentum_warmup = 5;
+  config.train.batch = 16;
+  Observer quiet;
+  start_run(config, root_ / "whole", quiet, stop_);
+  config.train.batch = 4;
+  config.train.accumulation = 4;
+  config.train.recompute = *parse_recompute("every-layer");
+  config.train.threads = 3;
+  StopAfter first(stop_, 3);
+  EXPECT_FALSE(start_run(config, root_ / "cut", first, stop_).finished);
+  stop_ = false;
+  RunConfig resumed = read_config(root_ / "cut");
+  resumed.train.threads = 1;
+  EXPECT_TRUE(resume_run(resumed, root_ / "cut", quiet, stop_).finished);
+  EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
+  resumed.optimizer.kind = OptimizerRule::kAdamW;
+  resumed.train.steps = 20;
+  const std::string message = ::quern::test::message_of([&] { resume_run(resumed, root_ / "cut", quiet, stop_); });
+  EXPECT_NE(message.find("optimizer.kind: expected \"muon\""), std::string::npos) << message;
+  EXPECT_NE(message.find("quern train --from"), std::string::npos) << message;
+}
+
 TEST_F(RunTest, ResumedRunEqualsAnUninterruptedOneIn16Bits) {
   for (const Precision precision : {Precision::kBf16, Precision::kFp16}) {
     RunConfig config = small_config();
