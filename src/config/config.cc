@@ -72,6 +72,55 @@ void check_init(const RunConfig::Init& init) {
   }
 }
 
+void check_optimizer(const RunConfig::Optimizer& optimizer, uint64_t steps) {
+  if (optimizer.schedule != Schedule::kConstant && optimizer.min_rate > optimizer.rate) {
+    throw Error(
+        "[config] optimizer.min_rate: expected at most optimizer.rate, which is {}, found {}; add --set "
+        "optimizer.min_rate={}",
+        optimizer.rate, optimizer.min_rate, tenth(optimizer.rate));
+  }
+  if (optimizer.kind == OptimizerRule::kMuon && optimizer.rate == 0) {
+    throw Error(
+        "[config] optimizer.rate: expected more than 0 with optimizer.kind=muon, whose rates follow it, found 0");
+  }
+  constexpr double kRounding = 1e-3;  // 100 * (1 - 0.8) is less than 20
+  const auto stable = static_cast<uint64_t>(static_cast<double>(steps) * (1 - optimizer.cooldown) + kRounding);
+  if (optimizer.schedule == Schedule::kWsd && optimizer.warmup > stable && steps > 0) {
+    throw Error(
+        "[config] optimizer.warmup: expected at most {} of {} steps before the cooldown, found {}; lower warmup or "
+        "cooldown, or use more steps",
+        stable, steps, optimizer.warmup);
+  }
+}
+
+// `vocabulary` is model.vocabulary.
+void check_data(const RunConfig::Data& data, uint64_t vocabulary) {
+  if (data.tokenizer == TokenizerKind::kBpe && vocabulary != 0 && vocabulary < data.vocabulary) {
+    throw Error("[config] model.vocabulary: expected 0 or at least data.vocabulary, which is {}, found {}",
+                data.vocabulary, vocabulary);
+  }
+  for (const std::string& path : data.paths) {
+    if (path.empty() || !is_utf8(path)) {
+      throw Error("[config] data.paths: expected names in UTF-8, the only encoding that TOML supports, found {}",
+                  in_quotes(path));
+    }
+  }
+  if (!is_utf8(data.tokenizer_file)) {
+    throw Error("[config] data.tokenizer: expected a name in UTF-8, the only encoding that TOML supports, found {}",
+                in_quotes(data.tokenizer_file));
+  }
+  for (const std::string& source : data.sources) parse_source(source);
+  if (!data.sources.empty() && !data.paths.empty()) {
+    throw Error("[config] data.sources: expected none together with data.paths (DATA), which is {}, found {}",
+                in_quotes(data.paths.front()), in_quotes(data.sources.front()));
+  }
+  if (data.shuffle > 0 && data.sampling != Sampling::kStream) {
+    throw Error(
+        "[config] data.shuffle: expected 0 without data.sampling=stream, because {} sampling shuffles, found {}",
+        data.sampling == Sampling::kRandom ? "random" : "epoch", data.shuffle);
+  }
+}
+
 }  // namespace
 
 RunConfig preset(std::string_view name) {
@@ -110,51 +159,8 @@ void validate(const RunConfig& config) {
     throw Error("[config] train.recompute: expected an interval of at most model.layers, which is {}, found {}",
                 model.layers, config.train.recompute.interval);
   }
-  const RunConfig::Optimizer& optimizer = config.optimizer;
-  if (optimizer.schedule != Schedule::kConstant && optimizer.min_rate > optimizer.rate) {
-    throw Error(
-        "[config] optimizer.min_rate: expected at most optimizer.rate, which is {}, found {}; add --set "
-        "optimizer.min_rate={}",
-        optimizer.rate, optimizer.min_rate, tenth(optimizer.rate));
-  }
-  if (optimizer.kind == OptimizerRule::kMuon && optimizer.rate == 0) {
-    throw Error(
-        "[config] optimizer.rate: expected more than 0 with optimizer.kind=muon, whose rates follow it, found 0");
-  }
-  constexpr double kRounding = 1e-3;  // 100 * (1 - 0.8) is less than 20
-  const auto stable =
-      static_cast<uint64_t>(static_cast<double>(config.train.steps) * (1 - optimizer.cooldown) + kRounding);
-  if (optimizer.schedule == Schedule::kWsd && optimizer.warmup > stable && config.train.steps > 0) {
-    throw Error(
-        "[config] optimizer.warmup: expected at most {} of {} steps before the cooldown, found {}; lower warmup or "
-        "cooldown, or use more steps",
-        stable, config.train.steps, optimizer.warmup);
-  }
-  const RunConfig::Data& data = config.data;
-  if (data.tokenizer == TokenizerKind::kBpe && model.vocabulary != 0 && model.vocabulary < data.vocabulary) {
-    throw Error("[config] model.vocabulary: expected 0 or at least data.vocabulary, which is {}, found {}",
-                data.vocabulary, model.vocabulary);
-  }
-  for (const std::string& path : data.paths) {
-    if (path.empty() || !is_utf8(path)) {
-      throw Error("[config] data.paths: expected names in UTF-8, the only encoding that TOML supports, found {}",
-                  in_quotes(path));
-    }
-  }
-  if (!is_utf8(data.tokenizer_file)) {
-    throw Error("[config] data.tokenizer: expected a name in UTF-8, the only encoding that TOML supports, found {}",
-                in_quotes(data.tokenizer_file));
-  }
-  for (const std::string& source : data.sources) parse_source(source);
-  if (!data.sources.empty() && !data.paths.empty()) {
-    throw Error("[config] data.sources: expected none together with data.paths (DATA), which is {}, found {}",
-                in_quotes(data.paths.front()), in_quotes(data.sources.front()));
-  }
-  if (data.shuffle > 0 && data.sampling != Sampling::kStream) {
-    throw Error(
-        "[config] data.shuffle: expected 0 without data.sampling=stream, because {} sampling shuffles, found {}",
-        data.sampling == Sampling::kRandom ? "random" : "epoch", data.shuffle);
-  }
+  check_optimizer(config.optimizer, config.train.steps);
+  check_data(config.data, model.vocabulary);
   if (config.log.histogram_interval > 0 && !config.log.tensorboard) {
     throw Error("[config] log.histogram_interval: expected 0 without log.tensorboard, which shows them, found {}",
                 config.log.histogram_interval);
