@@ -31,7 +31,7 @@ std::string checkpoint_from(const py::object& checkpoint) {
   constexpr const char* kWhat = "[run] checkpoint";
   if (checkpoint.is_none()) return {};
   if (py::isinstance<py::str>(checkpoint)) {
-    const std::string text = text_from(checkpoint, kWhat);
+    std::string text = text_from(checkpoint, kWhat);
     if (!text.empty()) return text;
   } else if (is_path(checkpoint)) {
     return path_from(checkpoint, kWhat).string();

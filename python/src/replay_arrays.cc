@@ -29,7 +29,7 @@ std::string shape_text(const py::ssize_t* shape, size_t dimensions) {
 // "float32 (rows, 8, 8)", after as many dimensions that the call determines: "float32 (rows, length, 8, 8)".
 std::string expected_text(const Column& column, size_t first_dimensions) {
   std::vector<std::string> extents;
-  for (size_t i = 0; i < first_dimensions; ++i) extents.push_back(i == 0 ? "rows" : "length");
+  for (size_t i = 0; i < first_dimensions; ++i) extents.emplace_back(i == 0 ? "rows" : "length");
   for (const size_t extent : column.shape) extents.push_back(std::to_string(extent));
   return fmt::format("{} ({}{}", name_of(column.dtype), fmt::join(extents, ", "), extents.size() == 1 ? ",)" : ")");
 }
@@ -171,6 +171,13 @@ py::dict nested_from(const py::dict& flat, std::string_view prefix) {
   return result;
 }
 
+py::object nested_item(const py::dict& flat, const py::object& name) {
+  if (flat.contains(name) || !py::isinstance<py::str>(name)) return flat[name];
+  py::dict inner = nested_from(flat, name.cast<std::string>() + ".");
+  if (inner.empty()) return flat[name];  // KeyError
+  return std::move(inner);
+}
+
 Schema schema_from(const py::dict& columns) {
   std::vector<Column> found;
   for (const auto& [name, object] : flattened(columns, "columns")) {
@@ -237,7 +244,7 @@ py::array ColumnTypes::checked_array(py::object found, size_t column, size_t fir
     found = array_from(found, dtypes_[column],
                        fmt::format("[replay] {}: column {}", where, in_quotes(columns_[column].name)));
   }
-  const auto array = py::reinterpret_borrow<py::array>(found);
+  auto array = py::reinterpret_borrow<py::array>(found);
   check(array, column, first_dimensions, where);
   return array;
 }

@@ -74,6 +74,8 @@ py::dict flattened(const py::dict& nested, std::string_view where);
 // The opposite: {"a.b": x} as {"a": {"b": x}}, of the names that begin with `prefix`, without it. A name that is also
 // the beginning of another one ("a" and "a.b") stays as it is.
 py::dict nested_from(const py::dict& flat, std::string_view prefix = {});
+// An array of `flat`, or the dict of those whose names begin with this one and a dot. Throws KeyError if there is none.
+py::object nested_item(const py::dict& flat, const py::object& name);
 
 // quern.Column
 void bind_column(py::module_& module);

@@ -146,18 +146,11 @@ NStepSample sample_n_step(PyReplay& self, const NStepArguments& given, const Dra
   return result;
 }
 
-py::object item(const py::dict& arrays, const py::object& name) {
-  if (arrays.contains(name) || !py::isinstance<py::str>(name)) return arrays[name];
-  const py::dict inner = nested_from(arrays, name.cast<std::string>() + ".");
-  if (inner.empty()) return arrays[name];  // KeyError
-  return inner;
-}
-
 // What both results have in common with Sample.
 template <typename Result>
 py::class_<Result> bind_result(py::module_& module, const char* name, const char* doc) {
   py::class_<Result> type(module, name, doc);
-  type.def("__getitem__", [](const Result& self, const py::object& key) { return item(self.arrays, key); })
+  type.def("__getitem__", [](const Result& self, const py::object& key) { return nested_item(self.arrays, key); })
       .def("__len__", [](const Result& self) { return self.weights.size(); })
       .def("__iter__", [](const Result& self) { return self.arrays.attr("__iter__")(); })
       .def("__contains__", [](const Result& self, const py::object& key) { return self.arrays.contains(key); })

@@ -132,14 +132,6 @@ py::object get(const PyReplay& self, const py::object& id, const py::object& out
   return get_one(self, id);
 }
 
-// A column, or the dict of the columns that begin with this name and a dot.
-py::object item(const Sample& self, const py::object& name) {
-  if (self.arrays.contains(name) || !py::isinstance<py::str>(name)) return self.arrays[name];
-  const py::dict inner = nested_from(self.arrays, name.cast<std::string>() + ".");
-  if (inner.empty()) return self.arrays[name];  // KeyError
-  return inner;
-}
-
 }  // namespace
 
 replay::SampleRequest request_from(const PyReplay& self, const py::object& number, const DrawArguments& arguments,
@@ -156,7 +148,7 @@ replay::SampleRequest request_from(const PyReplay& self, const py::object& numbe
 
 void bind_sampling(py::module_& module, PyReplayClass& buffer) {
   py::class_<Sample>(module, "Sample", kSampleClassDoc)
-      .def("__getitem__", &item)
+      .def("__getitem__", [](const Sample& self, const py::object& name) { return nested_item(self.arrays, name); })
       .def("__len__", [](const Sample& self) { return self.ids.size(); })
       .def("__iter__", [](const Sample& self) { return self.arrays.attr("__iter__")(); })
       .def("__contains__", [](const Sample& self, const py::object& name) { return self.arrays.contains(name); })

@@ -18,7 +18,7 @@ SnapshotResult result_from(const replay::SnapshotResult& result) {
 }
 
 replay::Storage named_storage(const ReplayStorage& storage, std::string_view function) {
-  const replay::Storage where = api::storage_from(storage);
+  replay::Storage where = api::storage_from(storage);
   if (where.kind != replay::Storage::Kind::kPrivate) return where;
   throw Error("[replay] {}: expected shared memory or a file, found neither", function);
 }

@@ -68,7 +68,7 @@ std::string as_flag(std::string_view word) {
 
 // A flag for the setting if the command has one: --rate for optimizer.rate; otherwise --set, if it has that.
 std::string flag_of(const std::string& setting, const CommandFlags& command) {
-  const std::string own = as_flag(setting.substr(setting.find('.') + 1));
+  std::string own = as_flag(setting.substr(setting.find('.') + 1));
   if (command.has(own)) return own;
   return command.has("--set") ? fmt::format("--set {}=VALUE", setting) : std::string();
 }

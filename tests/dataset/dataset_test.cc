@@ -123,8 +123,10 @@ TEST_F(DatasetTest, WarnsThatDocumentsAreNotSeparated) {
       EXPECT_TRUE(warnings_.empty());
     }
   }
+  std::vector<std::string> warnings;  // a tokenizer that is given rather than learned changes nothing
   open_dataset(config({text, text}, TokenizerKind::kChar), folder_.path() / "known.json",
-               {.warn = [](const std::string& warning) { ADD_FAILURE() << warning; }});
+               {.warn = [&](const std::string& warning) { warnings.push_back(warning); }});
+  EXPECT_EQ(warnings.size(), 1u);
 }
 
 TEST_F(DatasetTest, TellsWhatWasSkippedAndConverted) {
@@ -135,14 +137,11 @@ TEST_F(DatasetTest, TellsWhatWasSkippedAndConverted) {
   for (const Sampling sampling : {Sampling::kRandom, Sampling::kStream}) {
     RunConfig several = config({folder_.path() / "texts"});
     several.data.sampling = sampling;
-    const Dataset dataset = open(several);
+    open(several);
     ASSERT_EQ(warnings_.size(), 3u);
     EXPECT_TRUE(contains(warnings_[0], "texts: skipped 1 file: .png (1): not text by name"));
     EXPECT_TRUE(contains(warnings_[1], "c.txt: removed the byte order mark"));
     EXPECT_TRUE(contains(warnings_[2], "a.txt and 1 other file: replaced CR LF by LF"));
-    dataset.tokenizer->save((folder_.path() / "known.json").string());
-    open_dataset(several, folder_.path() / "known.json",
-                 {.warn = [](const std::string& warning) { ADD_FAILURE() << warning; }});
   }
   EXPECT_EQ(shown(config({folder_.path() / "texts"})), "One\nday.#Two\ndays.#Three.#");
 }
