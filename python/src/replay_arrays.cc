@@ -175,7 +175,7 @@ py::object nested_item(const py::dict& flat, const py::object& name) {
   if (flat.contains(name) || !py::isinstance<py::str>(name)) return flat[name];
   py::dict inner = nested_from(flat, name.cast<std::string>() + ".");
   if (inner.empty()) return flat[name];  // KeyError
-  return std::move(inner);
+  return inner;
 }
 
 Schema schema_from(const py::dict& columns) {
