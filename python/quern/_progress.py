@@ -72,7 +72,9 @@ class _Screen:
         shown = [bar for bar in self.bars if bar.step or bar.preparing]
         line = shown[0].text() if len(shown) == 1 else "  |  ".join(bar.short_text() for bar in shown)
         line = line[:self.width()]
-        self.write("\r" + line.ljust(self.length))  # blanks remove the rest of a longer line, without escape codes
+        padded = line.ljust(self.length)  # blanks remove the rest of a longer line, without escape codes
+        self.length = len(padded)  # Ctrl-C may raise KeyboardInterrupt after the write, before the next line
+        self.write("\r" + padded)
         self.length = len(line)
 
     def clear(self):
