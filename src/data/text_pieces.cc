@@ -210,7 +210,14 @@ PieceIndex PieceCursor::next(TextPieces::Raw& raw) {
     window_.reset();
     ++ended;
   }
-  throw Error("[data] expected text, found none in {} files", parts.size());
+  const std::string name = parts.front().source->name();
+  if (text_->included_ == TextPieces::Pieces::kTraining && text_->fraction_ > 0) {
+    throw Error(
+        "[data] {}: expected more than {} KiB of text, because streams of compressed or converted files hold out whole "
+        "pieces of that size, found less; use data.sampling=random, or data.validation_fraction=0",
+        name, kPieceBytes / 1024);
+  }
+  throw Error("[data] {}: expected text, found only empty documents", name);
 }
 
 }  // namespace quern::data

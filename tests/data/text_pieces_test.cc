@@ -196,6 +196,17 @@ TEST(TextPieces, SplitsCompressedFilesByPieces) {
   EXPECT_EQ(all_in_order(pieces.split(0).first), whole);
 }
 
+// The only piece of a small file is held out; the message told neither the file nor a remedy.
+TEST(TextPieces, CompressedFileWithoutTrainingTextIsNamed) {
+  const ::quern::test::Folder folder;
+  const TextPieces small(text_sources(Corpus({folder.write("a.txt.gz", test::gzip(words(900)))})));
+  const std::string message = error_of([&] { all_in_order(small.split(0.1).first); });
+  EXPECT_TRUE(contains(message, "a.txt.gz: expected more than 64 KiB of text")) << message;
+  EXPECT_TRUE(contains(message, "use data.sampling=random, or data.validation_fraction=0")) << message;
+  const TextPieces empty(text_sources(Corpus({folder.write("b.txt.gz", test::gzip(""))})));
+  EXPECT_TRUE(contains(error_of([&] { all_in_order(empty.split(0).first); }), "b.txt.gz: expected text, found only"));
+}
+
 // A file of a few KB that decompresses to 80 MB without a line break: refused, with bounded memory.
 TEST(TextPieces, LinesOfABombAreRefused) {
   const ::quern::test::Folder folder;
