@@ -89,6 +89,7 @@ train::RunConfig config_of(const ConfigOptions& options) {
   const train::RunConfig::Init init = config.init;
   apply(config, options);
   if (!options.from.empty()) config.init = init;
+  train::validate(config);
   return config;
 }
 

@@ -111,8 +111,10 @@ void check_data(const RunConfig::Data& data, uint64_t vocabulary) {
   }
   for (const std::string& source : data.sources) parse_source(source);
   if (!data.sources.empty() && !data.paths.empty()) {
-    throw Error("[config] data.sources: expected none together with data.paths (DATA), which is {}, found {}",
-                in_quotes(data.paths.front()), in_quotes(data.sources.front()));
+    throw Error(
+        "[config] data.sources: expected none together with data.paths (DATA), which is {}, found {}; "
+        "give one of the two",
+        in_quotes(data.paths.front()), in_quotes(data.sources.front()));
   }
   if (data.shuffle > 0 && data.sampling != Sampling::kStream) {
     throw Error(
@@ -145,7 +147,7 @@ void lower_min_rate(RunConfig& config) {
   optimizer.min_rate = tenth(optimizer.rate);
 }
 
-void validate(const RunConfig& config) {
+void validate_settings(const RunConfig& config) {
   const RunConfig::Model& model = config.model;
   if (model.width % model.heads != 0) {
     throw Error("[config] model.width: expected a multiple of model.heads, which is {}, found {}", model.heads,
@@ -166,11 +168,15 @@ void validate(const RunConfig& config) {
                 config.log.histogram_interval);
   }
   check_init(config.init);
+}
+
+void validate(const RunConfig& config) {
+  validate_settings(config);
   check_history(config);
 }
 
 void resolve_paths(RunConfig& config) {
-  validate(config);
+  validate_settings(config);
   const auto resolve = [](std::string& path) { path = std::filesystem::absolute(path).lexically_normal().string(); };
   for (std::string& path : config.data.paths) resolve(path);
   if (config.data.tokenizer == TokenizerKind::kFile) resolve(config.data.tokenizer_file);

@@ -177,10 +177,16 @@ void apply_value(RunConfig& config, std::string_view path, const SettingValue& v
 // same proportion.
 void lower_min_rate(RunConfig& config);
 
-// Checks constraints between fields, such as width being a multiple of heads, and the history. Error names both fields.
+// Checks constraints between fields, such as width being a multiple of heads. Error names both fields. Not the history:
+// settings that a run is resumed with are not in its history yet, and need not fit together with those of earlier
+// steps.
+void validate_settings(const RunConfig& config);
+
+// validate_settings(), also of every entry of the history.
 void validate(const RunConfig& config);
 
-// validate(), and makes the paths of data and tokenizer absolute, so that the run can be resumed from any directory.
+// validate_settings(), and makes the paths of data and tokenizer absolute, so that the run can be resumed from any
+// directory.
 void resolve_paths(RunConfig& config);
 
 // The maximum size of a TOML file.

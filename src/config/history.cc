@@ -234,7 +234,7 @@ void check_history(const RunConfig& config) {
   check_settings(config.history);
   const std::vector<Stage> parts = stages(config);
   check_steps(config.history, parts);
-  for (const Stage& part : parts) validate(part.config);
+  for (const Stage& part : parts) validate_settings(part.config);
 }
 
 void check_newest(const RunConfig& config) {

@@ -112,7 +112,7 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
 
 RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& observer,
                      const std::atomic<bool>& stop) try {
-  validate(config);
+  validate_settings(config);
   check_started(folder);
   const RunLock lock(folder, observer);
   const RunConfig own = read_config(folder);
