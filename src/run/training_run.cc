@@ -1,6 +1,7 @@
 #include "run/training_run.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -43,6 +44,12 @@ std::exception_ptr failure_of(F f) {
   return nullptr;
 }
 
+// The data as it is given to `quern train`.
+std::string data_arguments(const RunConfig& config) {
+  if (config.data.sources.empty()) return fmt::format("{}", fmt::join(config.data.paths, " "));
+  return fmt::format("--set 'data.sources=[\"{}\"]'", fmt::join(config.data.sources, "\", \""));
+}
+
 // Error unless sources that moved have the same weights.
 void check_same_weights(const RunConfig& own, const RunConfig& config) {
   const std::vector<WeightedSource> before = weighted_sources(own), now = weighted_sources(config);
@@ -50,8 +57,7 @@ void check_same_weights(const RunConfig& own, const RunConfig& config) {
   if (std::ranges::equal(before, now, same_weight)) return;
   throw Error(
       "[config] data.sources: expected the sources of the run with their weights, in other places, found {}; to train "
-      "on "
-      "another mixture, start a new run with --from",
+      "on another mixture, start a new run with --from",
       config.data.sources.empty() ? "data.paths" : in_quotes(config.data.sources.front()));
 }
 
@@ -296,7 +302,7 @@ void Run::check_same_text(const RunConfig& own, const std::optional<RunState>& s
   throw Error(
       "[data] {}: expected the text of the run, in another place, found other text; to train on it, start a new run: "
       "quern train --from {} {} --run NEW",
-      data_name(config_), folder_.string(), data_name(config_));
+      data_name(config_), folder_.string(), data_arguments(config_));
 }
 
 // Saves the failed step and applies the policy. Returns whether the step counts; throws Error to end the run.

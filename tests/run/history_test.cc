@@ -315,6 +315,29 @@ TEST_F(HistoryTest, FinishedRunMayChangeBeforeItIsExtended) {
   EXPECT_EQ(changes("run"), std::vector<std::string>{"from step 11: train.steps 10 -> 13, optimizer.clip 1.0 -> 0.1"});
 }
 
+// They were checked together with what [[history]] has of earlier steps: 5 steps and a warm-up of 6, and were refused.
+TEST_F(HistoryTest, NewSettingsNeedNotFitThoseOfEarlierSteps) {
+  std::ofstream(root_ / "text.txt") << data::stories_text(3, 30'000);
+  const std::string text = (root_ / "text.txt").string();
+  fs::copy_file(text, root_ / "moved.txt");
+  RunConfig config = small_config();
+  config.train.steps = 5;
+  config.data.paths = {text};
+  start_until(config, "run");
+  change("run", [&](RunConfig& c) { c.train.steps = 10, c.data.paths = {(root_ / "moved.txt").string()}; });
+  const auto wsd = [&](RunConfig& c) {
+    c.train.steps = 20;
+    c.optimizer.schedule = Schedule::kWsd;
+    c.optimizer.warmup = 6;
+    c.data.paths.clear();
+    c.data.sources = {text + " 1"};
+    resolve_paths(c);
+  };
+  EXPECT_TRUE(change("run", wsd).finished);
+  EXPECT_EQ(changes("run").size(), 2u);
+  EXPECT_EQ(replayed("run"), hash_of("run"));
+}
+
 TEST_F(HistoryTest, RefusesWhatCannotChange) {
   std::ofstream(root_ / "text.txt") << data::stories_text(3, 30'000);
   RunConfig config = small_config();
@@ -334,6 +357,11 @@ TEST_F(HistoryTest, RefusesWhatCannotChange) {
   const std::string other = message([&](RunConfig& c) { c.data.paths = {(root_ / "other.txt").string()}; });
   EXPECT_TRUE(has(other, "other.txt: expected the text of the run, in another place, found other text")) << other;
   EXPECT_TRUE(has(other, "quern train --from " + (root_ / "run").string())) << other;
+  const std::string mixture = message([&](RunConfig& c) {
+    c.data.paths.clear();
+    c.data.sources = {(root_ / "other.txt").string() + " 1"};
+  });
+  EXPECT_TRUE(has(mixture, "--set 'data.sources=[\"" + (root_ / "other.txt 1").string() + "\"]' --run NEW")) << mixture;
   EXPECT_EQ(slurp("run/config.toml"), before);
   // The same text may have moved.
   fs::rename(root_ / "text.txt", root_ / "moved.txt");
