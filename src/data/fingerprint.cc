@@ -103,4 +103,12 @@ Fingerprint fingerprint(const TextSources& sources, std::string_view tokenizer) 
   return {size, hash.finish()};
 }
 
+Fingerprint with_sizes(const Fingerprint& whole, std::span<const uint64_t> sizes) {
+  if (sizes.size() < 2) return whole;
+  Hash hash;
+  hash.add(whole.hash);
+  for (const uint64_t size : sizes) hash.add(size);
+  return {whole.tokens, hash.finish()};
+}
+
 }  // namespace quern::data

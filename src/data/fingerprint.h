@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "data/text_source.h"
@@ -27,5 +28,9 @@ inline constexpr uint64_t kFingerprintWhole = uint64_t{1} << 27;
 // are, compressed or not: their sizes, their conversions and all bytes if there are up to 2^29, otherwise as many
 // pieces of 4,096 bytes. Error if a file cannot be read.
 Fingerprint fingerprint(const TextSources& sources, std::string_view tokenizer);
+
+// The fingerprint of a mixture, whose sources have these sizes: the same text that is divided in another way is other
+// data. That of a single source is `whole`.
+Fingerprint with_sizes(const Fingerprint& whole, std::span<const uint64_t> sizes);
 
 }  // namespace quern::data

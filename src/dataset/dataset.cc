@@ -286,14 +286,16 @@ Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file, co
   if (config.data.sampling == Sampling::kStream) return open_stream(config, tokenizer_file, options);
   const bool stories = config.data.paths.empty() && config.data.sources.empty();
   Dataset dataset = (stories ? open_stories : open_files)(config, tokenizer_file, options);
+  std::vector<uint64_t> sizes;
   for (const DataSource& source : dataset.sources) {
     check_length(source.name, "training text", source.split.train.size(), config.model.context);
     if (config.data.validation_fraction > 0) {
       check_length(source.name, "held-out text", source.split.validation.size(), config.model.context);
     }
     dataset.train_tokens += source.split.train.size();
+    sizes.push_back(source.split.train.size() + source.split.validation.size());
   }
-  dataset.fingerprint = data::fingerprint(*dataset.stream);
+  dataset.fingerprint = data::with_sizes(data::fingerprint(*dataset.stream), sizes);
   return dataset;
 }
 

@@ -200,7 +200,9 @@ Dataset open_stream(const RunConfig& config, const fs::path& tokenizer_file, con
   }
   if (options.check_text) check_encodable(data::TextPieces(files), *dataset.tokenizer, options.progress);
   dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
-  dataset.fingerprint = data::fingerprint(files, dataset.tokenizer->to_json());
+  std::vector<uint64_t> sizes;
+  for (const StreamSource& source : sources) sizes.push_back(source.files.size());
+  dataset.fingerprint = data::with_sizes(data::fingerprint(files, dataset.tokenizer->to_json()), sizes);
   auto validation = std::make_unique<data::TokenBuffer>(dataset.vocabulary);
   for (const StreamSource& source : sources) {
     dataset.train_tokens += add_source(config, source, options, *validation, dataset);
