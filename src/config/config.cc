@@ -95,6 +95,12 @@ void check_optimizer(const RunConfig::Optimizer& optimizer, uint64_t steps) {
 
 // `vocabulary` is model.vocabulary.
 void check_data(const RunConfig::Data& data, uint64_t vocabulary) {
+  // Of a compressed stream, every n-th piece is held out. Looking for the next one takes n steps.
+  constexpr double kMinFraction = 1e-6;
+  if (data.validation_fraction > 0 && data.validation_fraction < kMinFraction) {
+    throw Error("[config] data.validation_fraction: expected 0 or at least {}, found {}", kMinFraction,
+                data.validation_fraction);
+  }
   if (data.tokenizer == TokenizerKind::kBpe && vocabulary != 0 && vocabulary < data.vocabulary) {
     throw Error("[config] model.vocabulary: expected 0 or at least data.vocabulary, which is {}, found {}",
                 data.vocabulary, vocabulary);

@@ -283,6 +283,8 @@ TEST(Validate, RefusesInconsistentFields) {
   EXPECT_EQ(message_with({"optimizer.rate=1e-5", "optimizer.schedule=constant"}), "no error");
   EXPECT_HAS("model.vocabulary: expected 0 or at least data.vocabulary, which is 8192, found 100",
              message_with({"data.tokenizer=bpe", "model.vocabulary=100"}));
+  EXPECT_HAS("data.validation_fraction: expected 0 or at least 1e-06, found 1e-10",
+             message_with({"data.validation_fraction=1e-10"}));
   EXPECT_HAS("optimizer.rate: expected more than 0 with optimizer.kind=muon",
              message_with({"optimizer.kind=muon", "optimizer.rate=0", "optimizer.min_rate=0"}));
   EXPECT_HAS("optimizer.warmup: expected at most 20 of 100 steps before the cooldown, found 50",
