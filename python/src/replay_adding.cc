@@ -111,6 +111,7 @@ py::array_t<float> priorities_from(const py::object& given, std::string_view wha
 }
 
 void bind_adding(py::module_& module, PyReplayClass& buffer) {
+  py::class_<PyWriter> writer(module, "ReplayWriter", kReplayWriterDoc);  // before the signature that names it
   buffer
       .def(
           "add",
@@ -135,7 +136,7 @@ void bind_adding(py::module_& module, PyReplayClass& buffer) {
             return std::make_unique<PyWriter>(self, whole_from(streams, "[replay] writer: streams", 1, 1 << 20));
           },
           py::arg("streams") = 1, kWriterDoc);
-  py::class_<PyWriter>(module, "ReplayWriter", kReplayWriterDoc)
+  writer
       .def(
           "add",
           [](PyWriter& self, const py::object& columns, const py::object& priority, const py::object& timeout,
