@@ -71,7 +71,8 @@ def test_wrong_types(model, buffer):
     refuses(lambda: model.encode(3), "Model.encode: text: expected text, found 3")
     refuses(lambda: model.encode(np.zeros((3, 3))),
             "Model.encode: text: expected text, found array([[0., 0., 0.],        [0., 0., ...")
-    refuses(lambda: buffer.sample(2, rule=4), "ReplayBuffer.sample: rule: expected text, found 4")
+    refuses(lambda: buffer.sample(2, rule=4),
+            "[replay] sample: rule: expected uniform, without_replacement, prioritised or recent, found 4")
     refuses(lambda: quern.Column(encoding=3), "Column: encoding: expected text, found 3")
 
 
@@ -130,7 +131,7 @@ def test_advice_is_in_the_words_of_python(folder):
     ("try --steps 500; or --steps=500", "try steps=500; or steps=500"),
     ("use --set optimizer.rate=1e-4.", "use set={\"optimizer.rate\": 1e-4.}"),
     ("use `--set data.field=body`", "use `set={\"data.field\": body}`"),
-    ("--keep-best and --from RUN", "keep_best= and from= RUN"),
+    ("--keep-best and --from RUN", "keep_best= and init_from= RUN"),
     ("/my--run/a-b: 3 -- 4 --- 'x--y' --", "/my--run/a-b: 3 -- 4 --- 'x--y' --"),
     ("two\nlines \033[31m", "two lines \\x1b[31m"),
 ])
