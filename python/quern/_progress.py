@@ -72,7 +72,9 @@ class _Screen:
         shown = [bar for bar in self.bars if bar.step or bar.preparing]
         line = shown[0].text() if len(shown) == 1 else "  |  ".join(bar.short_text() for bar in shown)
         line = line[:self.width()]
-        self.write("\r" + line.ljust(self.length))  # blanks remove the rest of a longer line, without escape codes
+        line_and_blanks = line.ljust(self.length)  # blanks remove the rest of a longer line, without escape codes
+        self.length = len(line_and_blanks)  # noted first: Ctrl-C may raise right after the write
+        self.write("\r" + line_and_blanks)
         self.length = len(line)
 
     def clear(self):
