@@ -90,7 +90,17 @@ def listed(words):
 def nearest_setting(word):
     """The setting that `word` means in Quern or elsewhere, as train() takes it."""
     found = _advise_setting(word)
+    if found == "init.from":
+        return "init_from"  # the argument, which also checks the source
     return f'set={{"{found}": ...}}' if found else None
+
+
+def nearest_argument(binding, word, names):
+    """The argument that `word` means. For train(), the exact name of a setting counts more than a similar argument."""
+    similar = next(iter(difflib.get_close_matches(word, names, 1)), None)
+    setting = nearest_setting(word) if binding.name == "train" else None
+    exact = setting and f'.{word}"' in setting
+    return setting if exact else similar or setting
 
 
 def problem(binding, args, kwargs):
@@ -102,9 +112,7 @@ def problem(binding, args, kwargs):
     positional, keyword = binding.names(POSITIONAL), binding.names(POSITIONAL, KEYWORD)
     for name in kwargs:
         if name not in keyword and not binding.names(NAMED):
-            near = next(iter(difflib.get_close_matches(name, keyword, 1)), None)
-            if near is None and binding.name == "train":
-                near = nearest_setting(name)
+            near = nearest_argument(binding, name, keyword)
             hint = f"did you mean {near}?" if near else f"it takes {listed(keyword)}" if keyword else "it takes none"
             return f"expected the name of an argument, found {shown(name)}; {hint}"
     if len(args) > len(positional) and not binding.names(MANY):

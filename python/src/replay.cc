@@ -142,7 +142,10 @@ py::tuple reduce(const PyReplay& self) {
 
 Storage storage_from(const py::object& shared, const py::object& file) {
   if (!shared.is_none() && !file.is_none()) throw Error("[replay] expected shared= or file=, found both");
-  if (!shared.is_none()) return Storage::in_shared(text_from(py::str(shared), "[replay] shared"));
+  if (!shared.is_none()) {
+    if (!py::isinstance<py::str>(shared)) throw Error("[replay] shared: expected a name, found {}", shown(shared));
+    return Storage::in_shared(text_from(shared, "[replay] shared"));
+  }
   if (!file.is_none()) return Storage::in_file(std::filesystem::absolute(path_from(file, "[replay] file")).string());
   return Storage::in_private();
 }

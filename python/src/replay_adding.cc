@@ -111,7 +111,7 @@ py::array_t<float> priorities_from(const py::object& given, std::string_view wha
 }
 
 void bind_adding(py::module_& module, PyReplayClass& buffer) {
-  py::class_<PyWriter> writer(module, "ReplayWriter", kReplayWriterDoc);  // first: writer() names it
+  py::class_<PyWriter> writer(module, "ReplayWriter", kReplayWriterDoc);  // before the signature that names it
   buffer
       .def(
           "add",

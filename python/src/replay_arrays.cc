@@ -117,9 +117,13 @@ std::string repr(const Column& column) {
   return text + ")";
 }
 
-}  // namespace
+// A column's name has at most 255 bytes and every level adds a dot, so a deeper dict names no column. A dict that
+// contains itself has no end.
+constexpr int kMaxDepth = 255;
 
-py::dict flattened(const py::dict& nested, std::string_view where) {
+py::dict flattened(const py::dict& nested, std::string_view where, int depth) {
+  if (depth > kMaxDepth)
+    throw Error("[replay] {}: expected at most {} dicts in each other, found more", where, kMaxDepth);
   bool has_inner = false;
   for (const auto& [name, value] : nested) has_inner = has_inner || PyDict_Check(value.ptr()) != 0;
   if (!has_inner) return nested;
@@ -142,7 +146,7 @@ py::dict flattened(const py::dict& nested, std::string_view where) {
       throw Error("[replay] {}: column {}: expected columns in the dict, found none", where,
                   in_quotes(text_from(name, where)));
     }
-    for (const auto& [inner, object] : flattened(py::reinterpret_borrow<py::dict>(value), where)) {
+    for (const auto& [inner, object] : flattened(py::reinterpret_borrow<py::dict>(value), where, depth + 1)) {
       if (!py::isinstance<py::str>(inner)) {
         throw Error("[replay] {}: expected names of columns, found {}", where, shown(inner));
       }
@@ -152,6 +156,10 @@ py::dict flattened(const py::dict& nested, std::string_view where) {
   }
   return flat;
 }
+
+}  // namespace
+
+py::dict flattened(const py::dict& nested, std::string_view where) { return flattened(nested, where, 0); }
 
 py::dict nested_from(const py::dict& flat, std::string_view prefix) {
   py::dict result;

@@ -70,6 +70,7 @@ bool call_on_step(const py::object& on_step, const Step& step) {
 
 void apply_argument(RunConfig& config, const char* setting, const py::object& value, std::string_view where) {
   if (value.is_none()) return;
+  if (is_mapping(value)) throw Error("[config] {}: expected a value of {}, found {}", where, setting, shown(value));
   py::dict settings;
   settings[setting] = value;
   apply_dict(config, settings, where);

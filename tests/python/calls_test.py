@@ -39,6 +39,10 @@ def test_unknown_arguments_have_a_suggestion(model, buffer):
             (lambda: quern.train(out="x", stepz=3), "train: expected the name of an argument, found 'stepz'; did you mean steps?"),
             (lambda: quern.train(out="x", rate=1e-3),
              "train: expected the name of an argument, found 'rate'; did you mean set={\"optimizer.rate\": ...}?"),
+            (lambda: quern.train(out="x", dropout=0.1),
+             "train: expected the name of an argument, found 'dropout'; did you mean set={\"model.dropout\": ...}?"),
+            (lambda: quern.train(out="x", from_="y"),
+             "train: expected the name of an argument, found 'from_'; did you mean init_from?"),
             (lambda: quern.load("x", step=3), "load: expected the name of an argument, found 'step'; it takes run and checkpoint"),
             (lambda: model.generate("a", temprature=1),
              "Model.generate: expected the name of an argument, found 'temprature'; did you mean temperature?"),
@@ -67,7 +71,8 @@ def test_wrong_types(model, buffer):
     refuses(lambda: model.encode(3), "Model.encode: text: expected text, found 3")
     refuses(lambda: model.encode(np.zeros((3, 3))),
             "Model.encode: text: expected text, found array([[0., 0., 0.],        [0., 0., ...")
-    refuses(lambda: buffer.sample(2, rule=4), "[replay] sample: rule: expected uniform, without_replacement, prioritised or recent, found 4")
+    refuses(lambda: buffer.sample(2, rule=4),
+            "[replay] sample: rule: expected uniform, without_replacement, prioritised or recent, found 4")
     refuses(lambda: quern.Column(encoding=3), "Column: encoding: expected text, found 3")
 
 
@@ -140,8 +145,16 @@ def test_a_message_with_a_path_that_is_not_utf8_or_has_a_line_break(folder):
         refuses(lambda: quern.load(path), f"[run] {folder}/{shown}: expected a run with a config.toml, found none")
 
 
+@pytest.mark.parametrize("name, setting", [("data", "data.paths"), ("tokenizer", "data.tokenizer"), ("steps", "train.steps")])
+def test_a_dict_is_no_value_of_an_argument(folder, name, setting):
+    refuses(lambda: quern.train(out=folder / "run", **{name: {}}),
+            f"[config] {name}: expected a value of {setting}, found {{}}")
+    assert not (folder / "run").exists()
+
+
 def test_signatures_are_those_of_the_binding():
     assert str(inspect.signature(quern.Model.logits)) == "(self, tokens, *, threads=None)"
     assert str(inspect.signature(quern.ReplayBuffer.attach)) == "(shared=None, file=None, patience=0.0, seed=None)"
+    assert str(inspect.signature(quern.ReplayBuffer.writer)) == "(self, streams=1)"
     assert quern.Model.logits.__qualname__ == "Model.logits" and quern.load.__module__ == "quern"
     assert pathlib.Path(inspect.getfile(quern.load)).name == "_calls.py"

@@ -67,7 +67,7 @@ REFUSED = [
     ("float16", 70_000, "70000"), ("float64", 10**400, "found"), ("float64", fractions.Fraction(10**400), "found"),
     ("float32", 1 + 2j, "1+2j"), ("float32", 1 + 0j, "1+0j"), ("float32", np.complex64(1 + 2j), "1+2j"), ("float64", [1j], "1j"),
     ("float32", "1.5", "'1.5'"), ("float32", b"1", "b'1'"), ("float32", None, "None"), ("float32", [None], "None"),
-    ("float32", np.datetime64("2020-01-01"), "2020"), ("float32", np.longdouble(1), "found"),
+    ("float32", np.datetime64("2020-01-01"), "2020"), ("float32", frozenset(), "frozenset()"), ("float32", np.longdouble(1), "found"),
     ("int8", 128, "128"), ("int8", -129, "-129"), ("uint8", 256, "256"), ("uint8", -1, "-1"), ("int32", 2**31, "2147483648"),
     ("int64", 2**63, "9223372036854775808"), ("uint64", -1, "-1"), ("uint64", 2**64, "18446744073709551616"),
     ("int64", -2**63 - 1, "-9223372036854775809"), ("int32", 1.5, "1.5"), ("int32", 3.0, "3.0"), ("int32", NAN, "nan"),

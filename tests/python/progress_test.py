@@ -14,6 +14,7 @@ import pytest
 
 import quern
 from conftest import SMALL
+from quern import _progress
 
 START = f"import quern, sys, threading\nSMALL = {SMALL!r}\n"
 
@@ -78,6 +79,23 @@ def test_an_interrupt_leaves_whole_lines(folder):
     assert re.match(r"run \[-{20}\] \d+/1000000  loss .* took 0m\d\ds$", seen[0])
     assert seen[1] == "Traceback (most recent call last):" and seen[-2:] == ["KeyboardInterrupt", ""]
     assert quern.load(folder / "run").step > 0
+
+
+def test_an_interrupt_while_the_line_is_written_leaves_nothing_of_it(monkeypatch):
+    """The end of "left" stayed behind "took 0m00s" if Ctrl-C came before the length of the line was noted."""
+    class Interrupted(io.StringIO):
+        def flush(self):
+            if "left" in self.getvalue() and "took" not in self.getvalue() and self.getvalue()[-1] != "\r":
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stderr", Interrupted())
+    bar = _progress._Bar(_progress._Screen(), "run", True)
+    step = types.SimpleNamespace(step=1, steps=9, loss=2.0, validation_loss=None, tokens=10, seconds=0.1)
+    with pytest.raises(KeyboardInterrupt):
+        bar.show_step(step)
+    bar.close()
+    seen = screen(sys.stderr.getvalue())[0]
+    assert seen.endswith("took 0m00s") and "left" not in seen
 
 
 def test_several_threads_share_the_line(folder):

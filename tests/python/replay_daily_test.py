@@ -37,6 +37,23 @@ def test_nested_columns_are_flat_names_and_come_back_both_ways():
         lambda: buffer.add(obs={"image": np.ones((2, 2), np.uint8)}, action=3))
 
 
+def test_a_dict_that_contains_itself_is_refused():
+    """It used to end the process: the columns were flattened without end."""
+    endless = {"x": 1}
+    endless["obs"] = endless
+    buffer = quern.ReplayBuffer({"x": "float32", "obs": {"x": "float32"}}, 10)
+    for call in (lambda: quern.ReplayBuffer(endless, 10), lambda: buffer.add(endless), lambda: buffer.add_batch(endless)):
+        assert "expected at most 255 dicts in each other, found more" in message(call)
+
+
+@pytest.mark.parametrize("wrong", [3, 2.5, [], b"actors", True])
+def test_the_name_of_shared_memory_is_a_text(wrong):
+    for call in (lambda: quern.ReplayBuffer({"x": "float32"}, 10, shared=wrong),
+                 lambda: quern.ReplayBuffer.attach(shared=wrong), lambda: quern.ReplayBuffer.info(shared=wrong),
+                 lambda: quern.ReplayBuffer.remove(shared=wrong)):
+        assert message(call) == f"[replay] shared: expected a name, found {wrong!r}"
+
+
 @pytest.mark.parametrize("ids", [[7, 2, 7], (7, 2, 7), np.array([7, 2, 7], np.int32), np.array([7, 2, 7], np.int64),
                                  np.array([7, 2, 7], np.uint64), np.array([7, 0, 2, 0, 7], np.uint8)[::2], range(7, 8)])
 def test_get_takes_any_integers(ids):

@@ -95,7 +95,7 @@ def test_invalid_seeds_are_refused(run, folder, seed):
     assert not (folder / "run").exists()
 
 
-@pytest.mark.parametrize("seed", ["-1", "18446744073709551616", "1.5", "x"])
+@pytest.mark.parametrize("seed", ["-1", "18446744073709551616", "1.5", "1.5e0", "x"])
 def test_invalid_seeds_are_refused_by_the_program(run, folder, seed):
     for arguments in (["generate", "--run", run, "--seed", seed], ["train", "--run", folder / "run", "--seed", seed]):
         done = subprocess.run([QUERN, *map(str, arguments)], capture_output=True, text=True, timeout=60)
