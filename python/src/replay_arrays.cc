@@ -147,7 +147,7 @@ py::dict flattened(const py::dict& nested, std::string_view where, int depth) {
                   in_quotes(text_from(name, where)));
     }
     for (const auto& [inner, object] : flattened(py::reinterpret_borrow<py::dict>(value), where, depth + 1)) {
-      if (!py::isinstance<py::str>(inner)) {
+      if (!py::isinstance<py::str>(inner) || py::len(inner) == 0) {
         throw Error("[replay] {}: expected names of columns, found {}", where, shown(inner));
       }
       insert(py::reinterpret_borrow<py::object>(name) + py::str(".") + py::reinterpret_borrow<py::object>(inner),
@@ -186,6 +186,21 @@ py::object nested_item(const py::dict& flat, const py::object& name) {
   return inner;
 }
 
+namespace {
+
+// Error if a column has the name of a group, which nested_from() could not tell apart.
+void check_groups(const std::vector<Column>& columns) {
+  for (const Column& group : columns) {
+    for (const Column& column : columns) {
+      if (!column.name.starts_with(group.name + ".")) continue;
+      throw Error("[replay] columns: expected {} to be a column or a dict of columns, found both: {}",
+                  in_quotes(group.name), in_quotes(column.name));
+    }
+  }
+}
+
+}  // namespace
+
 Schema schema_from(const py::dict& columns) {
   std::vector<Column> found;
   for (const auto& [name, object] : flattened(columns, "columns")) {
@@ -194,6 +209,7 @@ Schema schema_from(const py::dict& columns) {
     }
     found.push_back(column_from(text_from(name, "[replay] columns"), object));
   }
+  check_groups(found);
   return Schema(std::move(found));
 }
 
@@ -248,6 +264,11 @@ void ColumnTypes::check(const py::array& array, size_t column, size_t first_dime
 
 py::array ColumnTypes::checked_array(py::object found, size_t column, size_t first_dimensions, bool cast,
                                      std::string_view where) const {
+  if (py::isinstance<py::array>(found) && py::hasattr(found, "mask")) {
+    throw Error(
+        "[replay] {}: column {}: expected an array without a mask, found a masked array; use array.filled(value)",
+        where, in_quotes(columns_[column].name));
+  }
   if (cast) {
     found = array_from(found, dtypes_[column],
                        fmt::format("[replay] {}: column {}", where, in_quotes(columns_[column].name)));

@@ -98,6 +98,7 @@ TrainResult train_run(const Request& request) {
   if (!request.on_step.is_none() && PyCallable_Check(request.on_step.ptr()) == 0) {
     throw Error("[train] on_step: expected a function, found {}", shown(request.on_step));
   }
+  if (request.out.empty()) throw Error("[train] out: expected a folder for the run, found an empty name");
   TrainOptions options{.out = request.out, .resume = request.resume};
   if (!request.init_from.is_none()) options.init_from = path_from(request.init_from, "[train] init_from");
   if (request.preset) options.preset = request.preset->value;

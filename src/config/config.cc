@@ -106,7 +106,8 @@ void check_data(const RunConfig::Data& data, uint64_t vocabulary) {
                 data.vocabulary, vocabulary);
   }
   for (const std::string& path : data.paths) {
-    if (path.empty() || !is_utf8(path)) {
+    if (path.empty()) throw Error("[config] data.paths: expected the name of a file or folder, found an empty one");
+    if (!is_utf8(path)) {
       throw Error("[config] data.paths: expected names in UTF-8, the only encoding that TOML supports, found {}",
                   in_quotes(path));
     }

@@ -158,3 +158,9 @@ def test_signatures_are_those_of_the_binding():
     assert str(inspect.signature(quern.ReplayBuffer.writer)) == "(self, streams=1)"
     assert quern.Model.logits.__qualname__ == "Model.logits" and quern.load.__module__ == "quern"
     assert pathlib.Path(inspect.getfile(quern.load)).name == "_calls.py"
+
+
+def test_empty_names_are_refused(folder):
+    refuses(lambda: quern.train(out=""), "[train] out: expected a folder for the run, found an empty name")
+    refuses(lambda: quern.train("", out=folder / "run"),
+            "[config] data.paths: expected the name of a file or folder, found an empty one")

@@ -37,6 +37,23 @@ def test_nested_columns_are_flat_names_and_come_back_both_ways():
         lambda: buffer.add(obs={"image": np.ones((2, 2), np.uint8)}, action=3))
 
 
+def test_a_name_is_a_column_or_a_group():
+    for columns in ({"a": "int8", "a.b": "int8"}, {"a": {"b": {"c": "int8"}}, "a.b": "int8"}):
+        with pytest.raises(quern.Error, match="to be a column or a dict of columns, found both"):
+            quern.ReplayBuffer(columns, 8)
+    with pytest.raises(quern.Error, match="expected names of columns, found ''"):
+        quern.ReplayBuffer({"a": {"": "int8"}}, 8)
+
+
+def test_masks_are_not_dropped():
+    buffer = quern.ReplayBuffer({"x": "float32"}, 8)
+    masked = np.ma.masked_array(np.ones(2, np.float32), [True, False])
+    for cast in (False, True):
+        with pytest.raises(quern.Error, match="expected an array without a mask"):
+            buffer.add_batch(x=masked, cast=cast)
+    assert len(buffer) == 0
+
+
 def test_a_dict_that_contains_itself_is_refused():
     """It used to end the process: the columns were flattened without end."""
     endless = {"x": 1}
