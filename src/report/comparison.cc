@@ -113,7 +113,7 @@ std::string comparison_text(const std::vector<ComparedRun>& runs, size_t width) 
   std::string text;
   for (size_t i = 0; i < runs.size(); ++i) text += fmt::format("{}  {}\n", letter(i), printable(runs[i].name));
   std::vector<Row> rows = {{"", {}}};
-  for (size_t i = 0; i < runs.size(); ++i) rows[0].cells.push_back(std::string(1, letter(i)));
+  for (size_t i = 0; i < runs.size(); ++i) rows[0].cells.emplace_back(1, letter(i));
   const std::vector<Row> settings = setting_rows(runs);
   rows.insert(rows.end(), settings.begin(), settings.end());
   if (settings.empty()) text += "the settings are equal\n";

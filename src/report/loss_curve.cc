@@ -270,7 +270,7 @@ std::string draw_losses(const std::vector<LossPoint>& training, const std::vecto
                         const CurveOptions& options) {
   std::vector<LossPoint> all = training;
   all.insert(all.end(), validation.begin(), validation.end());
-  if (const std::string text = nothing_to_draw(all); !text.empty()) return text;
+  if (std::string text = nothing_to_draw(all); !text.empty()) return text;
   Canvas canvas = canvas_for(all, options);
   draw_training(canvas, training);
   draw_validation(canvas, validation);
@@ -289,7 +289,7 @@ std::string draw_runs(const std::vector<RunLosses>& runs, const CurveOptions& op
     all.insert(all.end(), run.validation.begin(), run.validation.end());
     validated = validated || !run.validation.empty();
   }
-  if (const std::string text = nothing_to_draw(all); !text.empty()) return text;
+  if (std::string text = nothing_to_draw(all); !text.empty()) return text;
   Canvas canvas = canvas_for(all, options);
   for (size_t i = 0; i < runs.size(); ++i) RunDrawing(canvas, i).draw(runs[i]);
   return canvas.text() +

@@ -1,11 +1,11 @@
 #include "run/held_locks.h"
 
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <string>

@@ -1,6 +1,6 @@
 #include "run/run_checkpoints.h"
 
-#include <ranges>
+#include <algorithm>
 
 #include "checkpoint/folder.h"
 #include "checkpoint/hf_tokenizer.h"
@@ -50,8 +50,9 @@ checkpoint::Checkpoint RunCheckpoints::open(uint64_t step) const {
 }
 
 std::optional<checkpoint::Checkpoint> RunCheckpoints::newest_regular(const Warn& warn) const {
-  const std::vector<uint64_t> steps = checkpoint::list_steps(run_ / kCheckpointFolder);
-  for (const uint64_t step : std::views::reverse(steps)) {
+  std::vector<uint64_t> steps = checkpoint::list_steps(run_ / kCheckpointFolder);
+  std::reverse(steps.begin(), steps.end());
+  for (const uint64_t step : steps) {
     if (!is_regular(step)) continue;
     try {
       return open(step);

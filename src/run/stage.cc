@@ -28,9 +28,9 @@ Stage::Stage(const StageContext& run, RunState& state)
       plan(make_plan(config, run.dataset.vocabulary, run.program_bytes)),
       batches(training_batches(config, run.dataset, {.step = state.next_data_step(), .sequence = state.data_position})),
       model(nn::make_language_model(model_config(config, run.dataset.vocabulary), plan.packed)),
+      validation(config, run.dataset),
       trainer(config, plan, *model, *batches, state),
       checkpoints(run.config, run.folder, *model, trainer.optimizer(), run.dataset.tokenizer.get()),
-      validation(config, run.dataset),
       health(model->parameters()) {}
 
 }  // namespace quern::train

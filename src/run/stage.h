@@ -40,9 +40,9 @@ struct Stage {
   const Plan plan;
   const std::unique_ptr<data::BatchSource> batches;
   const std::unique_ptr<nn::LanguageModel> model;
+  const Validation validation;  // before the trainer: its threads may still be reading when a failed one ends the run
   Trainer trainer;
   RunCheckpoints checkpoints;
-  const Validation validation;
   Health health;
 };
 
