@@ -26,7 +26,7 @@ fs::path resolved(const fs::path& from) {
 
 CheckpointPath source_of(const fs::path& from) {
   const fs::path path = resolved(from);
-  const CheckpointPath found = find_checkpoint(path, {});
+  CheckpointPath found = find_checkpoint(path, {});
   if (fs::is_regular_file(found.run / kConfigFile)) return found;
   throw Error("[run] {}: expected a run to start from, RUN@best, RUN@STEP or RUN/checkpoints/step-NNNNNNNN, found {}",
               in_quotes(from.string()), fs::exists(path) ? "something else" : "nothing of that name");
@@ -71,7 +71,7 @@ RunConfig config_from(const fs::path& from) {
 fs::path resolve_source(RunConfig& config, const Warn& warn) {
   const CheckpointPath source = source_of(config.init.from);
   check_same_model(read_config(source.run), config, source.run);
-  const fs::path tokenizer = source.run / kTokenizerFile;
+  fs::path tokenizer = source.run / kTokenizerFile;
   std::vector<fs::path> paths;
   for (const WeightedSource& data : weighted_sources(config)) {
     paths.insert(paths.end(), data.paths.begin(), data.paths.end());
