@@ -1,5 +1,6 @@
 #include "data/encoding.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
@@ -109,7 +110,8 @@ TEST_F(EncodingTest, CarriageReturnsBeforeLineFeedsAreRemoved) {
   EXPECT_EQ(read("a.txt", "one\rtwo\r\r\nthree\r"), "one\rtwo\r\nthree\r");
   for (size_t length = 65'530; length < 65'545; ++length) {
     const std::string filled(length, 'x');
-    EXPECT_EQ(read("a.txt", filled + "\r\n" + filled + filled + "\r\n"), filled + "\n" + filled + filled + "\n");
+    const std::string twice(2 * length, 'x');
+    EXPECT_EQ(read("a.txt", fmt::format("{}\r\n{}\r\n", filled, twice)), fmt::format("{}\n{}\n", filled, twice));
   }
   EXPECT_EQ(read("a.txt", "\xFF\xFE" + utf16("a\r\nb", false)), "a\nb");
   EXPECT_EQ(conversions_, Lines{"a.txt: converted from UTF-16 (little endian) to UTF-8, replaced CR LF by LF"});

@@ -91,8 +91,8 @@ TEST(Muon, FollowsTheFormulaOverSeveralSteps) {
         ahead[i] = static_cast<float>(mu * m[at] + (1 - mu) * gradient[at]);
       }
       const std::vector<float> direction = direction_of(parameter, ahead);
-      const double in = static_cast<double>(parameter.rows()),
-                   out = static_cast<double>(parameter.width() / parameter.parts);
+      const size_t outputs = parameter.width() / parameter.parts;
+      const double in = static_cast<double>(parameter.rows()), out = static_cast<double>(outputs);
       for (size_t i = 0; i < parameter.size; ++i) {
         double& w = p[parameter.offset + i];
         w -= 2e-2 * (std::sqrt(std::max(1.0, out / in)) * static_cast<double>(direction[i]) + 0.3 * w);

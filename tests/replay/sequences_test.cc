@@ -180,7 +180,7 @@ TEST(Sequences, AMissingRowBreaksTheEpisode) {
   const uint64_t gone = 10;
   buffer.ring().write(gone + 100, [&](uint64_t) {});  // another row takes its slot
   const Drawn drawn = draw(buffer, {.starts = {.rows = 2000}, .length = 5});
-  for (size_t i = 0; i < drawn.ids.size(); ++i) EXPECT_NE(drawn.ids[i], gone);
+  for (const uint64_t id : drawn.ids) EXPECT_NE(id, gone);
   expect_good(drawn, 5);
 }
 

@@ -59,7 +59,7 @@ class SourceTest : public IncidentTest {
     return resume(read_config(root_ / name), name, listener);
   }
   std::string message(const RunConfig& config) {
-    const std::string text = message_of([&] { start_quietly(config, "refused"); });
+    std::string text = message_of([&] { start_quietly(config, "refused"); });
     EXPECT_FALSE(fs::exists(root_ / "refused"));
     return text;
   }

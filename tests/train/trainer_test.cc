@@ -46,7 +46,7 @@ struct Case {
     return config;
   }
 };
-void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }  // NOLINT(readability-identifier-naming): gtest
 
 constexpr uint32_t kSteps = 3;
 
