@@ -14,6 +14,7 @@
 #include "replay/priority.h"
 #include "replay_buffer.h"
 #include "replay_docs.h"
+#include "replay_episode_docs.h"
 #include "replay_wait.h"
 #include "texts.h"
 

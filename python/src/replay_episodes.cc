@@ -10,6 +10,7 @@
 #include "numbers.h"
 #include "replay_buffer.h"
 #include "replay_docs.h"
+#include "replay_episode_docs.h"
 #include "replay_wait.h"
 #include "texts.h"
 
