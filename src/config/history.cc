@@ -86,7 +86,7 @@ constexpr std::array<Reason, 7> kReasons = {{
     {"data.tokenizer", "the weights belong to the run's tokens", false},
     {"data.vocabulary", "the weights belong to the run's tokens", false},
     {"data.", "it decides the data of the run", true},
-    {"optimizer.kind", "what it has learned about the gradient belongs to one update rule", true},
+    {"optimizer.kind", "the state of the optimizer belongs to its update rule", true},
     {"train.seed", "it decides the order of the data and all random numbers", true},
     {"init.", "the run has started", false},
 }};
