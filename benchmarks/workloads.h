@@ -8,6 +8,7 @@ namespace quern::bench {
 void bench_gemm(Context& context);
 void bench_adamw(Context& context);
 void bench_layernorm(Context& context);
+void bench_rmsnorm(Context& context);
 void bench_attention(Context& context);
 void bench_gelu(Context& context);
 void bench_vector_ops(Context& context);

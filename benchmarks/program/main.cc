@@ -34,6 +34,7 @@ const std::vector<Workload>& workloads() {
       {"kernels", {"gemm"}, "matrix products NN, NT, TN against OpenBLAS", bench_gemm},
       {"kernels", {"adamw"}, "optimizer step against the same traffic without arithmetic", bench_adamw},
       {"kernels", {"layernorm"}, "forward and backward against copies and oneDNN", bench_layernorm},
+      {"kernels", {"rmsnorm"}, "forward and backward against copies", bench_rmsnorm},
       {"kernels", {"attention"}, "causal, tiled, against the full T x T matrix", bench_attention},
       {"kernels", {"gelu"}, "output and gradient together, against the same traffic without arithmetic", bench_gelu},
       {"kernels",

@@ -142,7 +142,7 @@ class Bench(unittest.TestCase):
     def test_list_names_the_workloads(self):
         run = quern("bench", "--list")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
-        for name in ("gemm", "adamw", "layernorm", "attention", "gelu", "accumulate", "norm", "convert", "queue",
+        for name in ("gemm", "adamw", "layernorm", "rmsnorm", "attention", "gelu", "accumulate", "norm", "convert", "queue",
                      "replay", "tiny"):
             self.assertIn(name, run.stdout)
 
