@@ -28,19 +28,6 @@ struct GeluParts {
   V e, one_plus_e;  // e^(-2u); arbitrary if x is NaN
 };
 
-// NaN remains NaN: given a NaN and a number, Max and Min return their second argument on x86 and the NaN on NEON, but
-// the number on EMU128.
-HWY_INLINE V AtLeast(float low, V x) {
-  const V bound = hn::Set(d, low);
-  if constexpr (HWY_TARGET == HWY_EMU128) return hn::IfThenElse(hn::Lt(x, bound), bound, x);
-  return hn::Max(bound, x);
-}
-HWY_INLINE V AtMost(float high, V x) {
-  const V bound = hn::Set(d, high);
-  if constexpr (HWY_TARGET == HWY_EMU128) return hn::IfThenElse(hn::Gt(x, bound), bound, x);
-  return hn::Min(bound, x);
-}
-
 HWY_INLINE GeluParts PrepareGelu(V x) {
   GeluParts parts;
   parts.low = AtLeast(-kGeluLimit, x);

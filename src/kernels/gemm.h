@@ -30,8 +30,9 @@ struct Operand {
 // Applied to a finished element x before it is stored; with `add`, x is a chain that started from C.
 enum class Epilogue : uint8_t {
   kNone,
-  kBias,      // x + bias[j]
-  kBiasGelu,  // gelu(x + bias[j])
+  kBias,       // x + bias[j]
+  kBiasGelu,   // gelu(x + bias[j])
+  kBiasRelu2,  // max(x + bias[j], 0)^2
 };
 
 struct Gemm {
@@ -47,7 +48,7 @@ struct Gemm {
   const float* bias = nullptr;  // (N)
   // Where to save y = x + bias[j], or x without a bias, for backward: (M, N) with c_stride; not saved if null. As bf16
   // or fp16 it is rounded to nearest even, and C is computed from the rounded value: C is y as backward will read it,
-  // or gelu of that.
+  // or the activation of that.
   SavedTensor saved = {};
 };
 

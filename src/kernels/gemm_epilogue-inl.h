@@ -12,6 +12,7 @@
 #include "kernels/convert-inl.h"
 #include "kernels/gelu-inl.h"
 #include "kernels/gemm.h"
+#include "kernels/relu2-inl.h"
 #include "kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -43,7 +44,7 @@ HWY_INLINE void StoreRoundedBF16(V (&x)[n], Half* HWY_RESTRICT p) {
 // Rows of a full tile that are finished at a time: 6 vectors (AVX-512) or 4, whose GELUs run interleaved.
 constexpr size_t kFinishRows = 2;
 
-constexpr bool HasBias(Epilogue e) { return e == Epilogue::kBias || e == Epilogue::kBiasGelu; }
+constexpr bool HasBias(Epilogue e) { return e != Epilogue::kNone; }
 
 // Nothing is saved.
 struct SaveNothing {
@@ -99,6 +100,9 @@ HWY_INLINE void FinishVectors(const EpilogueRow<Saver>& row, size_t stride, size
     Unroll<n>([&](auto v) HWY_ATTR { x[r * n + v] = y[v]; });
   });
   if constexpr (kEpilogue == Epilogue::kBiasGelu) GeluEach(x);
+  if constexpr (kEpilogue == Epilogue::kBiasRelu2) {
+    Unroll<kRows * n>([&](auto i) HWY_ATTR { x[i] = Relu2(x[i]); });
+  }
   Unroll<kRows * n>([&](auto i) HWY_ATTR { hn::StoreU(x[i], d, row.c + i / n * stride + at + i % n * kN); });
 }
 
@@ -164,6 +168,8 @@ HWY_INLINE FinishFunction FinishFor(const Gemm& g) {
       return FinishSaving<Epilogue::kBias>(g.saved);
     case Epilogue::kBiasGelu:
       return FinishSaving<Epilogue::kBiasGelu>(g.saved);
+    case Epilogue::kBiasRelu2:
+      return FinishSaving<Epilogue::kBiasRelu2>(g.saved);
   }
   return nullptr;
 }

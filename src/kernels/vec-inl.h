@@ -170,6 +170,20 @@ HWY_INLINE void Unroll(F f) {
   UnrollOver(f, std::make_index_sequence<n>());
 }
 
+// max(x, low) and min(x, high).
+// NaN remains NaN: given a NaN and a number, Max and Min return their second argument on x86 and the NaN on NEON, but
+// the number on EMU128.
+HWY_INLINE V AtLeast(float low, V x) {
+  const V bound = hn::Set(d, low);
+  if constexpr (HWY_TARGET == HWY_EMU128) return hn::IfThenElse(hn::Lt(x, bound), bound, x);
+  return hn::Max(bound, x);
+}
+HWY_INLINE V AtMost(float high, V x) {
+  const V bound = hn::Set(d, high);
+  if constexpr (HWY_TARGET == HWY_EMU128) return hn::IfThenElse(hn::Gt(x, bound), bound, x);
+  return hn::Min(bound, x);
+}
+
 // e^x for -87.3 <= x <= 88.72, within 2 ulp; undefined outside, and not necessarily NaN for a NaN.
 // x = n ln 2 + r with |r| <= ln 2 / 2; e^r = 1 + r + r^2 P(r), P of degree 4 fitted at Chebyshev nodes (relative error
 // 1e-8). Adding 1.5 * 2^23 rounds to an integer whose bits are in the low mantissa, which becomes the exponent.

@@ -19,6 +19,8 @@ namespace {
 
 using test::Placed;
 
+constexpr Epilogue kEpilogues[] = {Epilogue::kNone, Epilogue::kBias, Epilogue::kBiasGelu, Epilogue::kBiasRelu2};
+
 // Rounds to nearest even in place, and returns the bits.
 std::vector<Half> narrow(DType type, std::span<float> values) {
   std::vector<Half> half(values.size());
@@ -140,6 +142,12 @@ uint32_t element(const std::byte* values, DType type, size_t i) {
   return bits;
 }
 
+float activation_twin(Epilogue epilogue, float y) {
+  if (epilogue == Epilogue::kBiasGelu) return twin::gelu(y);
+  if (epilogue == Epilogue::kBiasRelu2) return twin::relu2(y);
+  return y;
+}
+
 // Checks the saved values and the C that follows from them, given the product x without an epilogue: in one call, and
 // in the blocks that members of a team would take.
 void expect_kept(Problem& problem, Size size, Epilogue epilogue, DType type, const std::vector<float>& x,
@@ -149,7 +157,7 @@ void expect_kept(Problem& problem, Size size, Epilogue epilogue, DType type, con
   for (size_t e = 0; e < x.size(); ++e) {
     const auto [bits, value] = kept_twin(type, epilogue == Epilogue::kNone ? x[e] : x[e] + bias[e % size.N]);
     expected_kept.push_back(bits);
-    expected_c.push_back(epilogue == Epilogue::kBiasGelu ? twin::gelu(value) : value);
+    expected_c.push_back(activation_twin(epilogue, value));
   }
   for (const bool blocks : {false, true}) {
     Gemm args = problem.args();
@@ -185,13 +193,14 @@ TEST(GemmStorage, CIsComputedFromTheSavedValues) {
       for (const DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
         expect_kept(problem, size, Epilogue::kNone, type, x, bias.data());
         expect_kept(problem, size, Epilogue::kBias, type, x, bias.data());
+        expect_kept(problem, size, Epilogue::kBiasRelu2, type, x, bias.data());
         if (target.fma) expect_kept(problem, size, Epilogue::kBiasGelu, type, x, bias.data());
       }
     });
   });
 }
 
-// fp16 ends at 65504: what overflows is infinite in C too, and its gelu is infinite or almost 0.
+// fp16 ends at 65504: what overflows is infinite in C too, and its activation is infinite or almost 0.
 TEST(GemmStorage, OverflowInSavedValuesReachesC) {
   const Size size{9, 50, 20};
   Problem problem(Layout::kNN, size);
@@ -200,7 +209,7 @@ TEST(GemmStorage, OverflowInSavedValuesReachesC) {
   test::for_each_target([&](const Target& target) {
     if (!target.fma) return;
     const std::vector<float> x = problem.twin(false);
-    for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kBias, Epilogue::kBiasGelu}) {
+    for (const Epilogue epilogue : kEpilogues) {
       expect_kept(problem, size, epilogue, DType::kF16, x, bias.data());
       const std::vector<float> c = problem.result();
       EXPECT_GT(std::ranges::count_if(c, [](float value) { return std::isinf(value); }), 10);
@@ -218,7 +227,7 @@ TEST(GemmStorage, NanInSavedValuesReachesOnlyItsElementOfC) {
   test::for_each_target([&](const Target& target) {
     if (!target.fma) return;
     for (const DType type : {DType::kF32, DType::kBF16, DType::kF16}) {
-      for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kBias, Epilogue::kBiasGelu}) {
+      for (const Epilogue epilogue : kEpilogues) {
         expect_kept(problem, size, epilogue, type, problem.twin(false), bias.data());
       }
     }

@@ -76,12 +76,14 @@ float epilogue_twin(Epilogue epilogue, float x, float bias) {
       return x + bias;
     case Epilogue::kBiasGelu:
       return twin::gelu(x + bias);
+    case Epilogue::kBiasRelu2:
+      return twin::relu2(x + bias);
   }
   return 0;
 }
 
 TEST(Gemm, EpiloguesEqualTheTwin) {
-  for (const Epilogue epilogue : {Epilogue::kBias, Epilogue::kBiasGelu}) {
+  for (const Epilogue epilogue : {Epilogue::kBias, Epilogue::kBiasGelu, Epilogue::kBiasRelu2}) {
     for_each_problem([epilogue](Layout layout, Size size) {
       Problem problem(layout, size);
       const Placed bias(test::normal(size.N, 7), 1);

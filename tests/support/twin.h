@@ -43,6 +43,12 @@ inline float gelu_derivative(float x) {
   return std::fma((e * s) * (c * slope), s, s);
 }
 
+// The twin of Relu2 in kernels/relu2-inl.h.
+inline float relu2(float x) {
+  const float positive = x < 0.0f ? 0.0f : x;
+  return positive * positive;
+}
+
 // Sixteen virtual lanes and their fixed fold: element i of a row goes to lane i % 16.
 struct Lanes {
   std::array<float, kVirtualLanes> lane{};
