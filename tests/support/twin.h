@@ -49,6 +49,23 @@ inline float relu2(float x) {
   return positive * positive;
 }
 
+// The twin of CapTanh in kernels/cross_entropy.cc: tanh(z / cap).
+inline float cap_tanh(float z, float cap) {
+  if (std::isnan(z)) return z;
+  const float x = z * (2.0f / cap), clamped = x < -20.0f ? -20.0f : x > 20.0f ? 20.0f : x;
+  const float magic = 12582912.0f;
+  const float shifted = std::fma(clamped, 1.44269504f, magic);
+  const float n = shifted - magic;
+  float r = std::fma(n, -0.693359375f, clamped);
+  r = std::fma(n, 2.12194440e-4f, r);
+  float p = 0.00139262508f;
+  for (const float coefficient : {0.00836323288f, 0.0416665542f, 0.166665767f, 0.5f}) p = std::fma(p, r, coefficient);
+  p = std::fma(p, r * r, r);
+  const float power = std::ldexp(1.0f, static_cast<int>(n));
+  const float m = std::fma(p, power, power - 1.0f);
+  return m / (m + 2.0f);
+}
+
 // Sixteen virtual lanes and their fixed fold: element i of a row goes to lane i % 16.
 struct Lanes {
   std::array<float, kVirtualLanes> lane{};
