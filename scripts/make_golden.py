@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Creates tests/golden/gpt_ten_steps.json: ten training steps of a small GPT-2 in PyTorch, in double precision.
+"""Creates the golden files of ten training steps in PyTorch, in double precision: a small GPT-2, and the same with RMS
+norm, rotary positions, QK-norm, squared ReLU, an output matrix of its own and a soft cap of its logits.
 
 Run by hand; neither the build nor the tests need PyTorch, since the tests read the committed file:
     python3 -m venv venv && venv/bin/pip install torch==2.13.0
-    venv/bin/python scripts/make_golden.py tests/golden/gpt_ten_steps.json
+    venv/bin/python scripts/make_golden.py gpt2 tests/golden/gpt_ten_steps.json
+    venv/bin/python scripts/make_golden.py modern tests/golden/modern_ten_steps.json
 
-The committed file was created with Python 3.11.7 and torch 2.13.0+cpu, which it records. Weights, tokens and probes are
-closed formulas, so that tests/train/golden_test.cc can compute them without a file. For every tensor the file contains
+The committed files were created with Python 3.11.7 and torch 2.13.0+cpu, which they record. Weights, tokens and probes are
+closed formulas, so that tests/train/golden_test.cc can compute them without a file. For every tensor a file contains
 the norm and the product with a probe, a fixed vector of values in [-1, 1): a norm alone does not detect a transposed or
 permuted tensor.
 """
@@ -20,7 +22,11 @@ import torch
 import torch.nn.functional as F
 
 # Odd sizes; fewer positions than the context, so that rows of the position table have no gradient and only decay.
-MODEL = {"layers": 2, "heads": 3, "width": 33, "context": 17, "vocabulary": 61}
+MODELS = {"gpt2": {"layers": 2, "heads": 3, "width": 33, "context": 17, "vocabulary": 61},
+          "modern": {"layers": 2, "heads": 3, "width": 30, "context": 17, "vocabulary": 61, "norm": "rmsnorm",
+                     "positions": "rotary", "activation": "relu2", "qk_norm": True, "tied_output": False,
+                     "logit_cap": 4.0}}
+MODEL = MODELS["gpt2"]
 BATCH = {"sequences": 4, "T": 15}
 # Both sides of the clip and every part of the schedule occur in the ten steps. Epsilon is larger than usual for two
 # reasons: its position in the formula matters, and the gradient of the key biases, which is zero because softmax is
@@ -45,18 +51,28 @@ def units(stream, count):
     return torch.tensor(values, dtype=torch.float64)
 
 
+def modern():
+    return "norm" in MODEL
+
+
 def shapes():
     """Hugging Face names and layouts, in Quern's order; linear weights are (in, out)."""
     C = MODEL["width"]
     yield "wte.weight", (MODEL["vocabulary"], C)
-    yield "wpe.weight", (MODEL["context"], C)
+    if not modern():
+        yield "wpe.weight", (MODEL["context"], C)
     for layer in range(MODEL["layers"]):
         for name, inner in [("ln_1", None), ("attn.c_attn", (C, 3 * C)), ("attn.c_proj", (C, C)),
                             ("ln_2", None), ("mlp.c_fc", (C, 4 * C)), ("mlp.c_proj", (4 * C, C))]:
+            if modern() and inner is None:
+                continue
             yield f"h.{layer}.{name}.weight", inner or (C,)
             yield f"h.{layer}.{name}.bias", (inner[1] if inner else C,)
-    yield "ln_f.weight", (C,)
-    yield "ln_f.bias", (C,)
+    if modern():
+        yield "lm_head.weight", (MODEL["vocabulary"], C)
+    else:
+        yield "ln_f.weight", (C,)
+        yield "ln_f.bias", (C,)
 
 
 def initial_weights():
@@ -81,12 +97,25 @@ def linear(p, name, x):
 
 
 def norm(p, name, x):
+    if modern():
+        return F.rms_norm(x, x.shape[-1:], eps=NORM_EPSILON)
     return F.layer_norm(x, x.shape[-1:], p[name + ".weight"], p[name + ".bias"], NORM_EPSILON)
+
+
+def rotated(x):
+    """x (..., T, d): pairs j and j + d / 2 by position * 10000^(-2j / d)."""
+    T, d = x.shape[-2:]
+    angles = torch.arange(T, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    a, b = x[..., :d // 2], x[..., d // 2:]
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
 
 
 def attention(qkv):
     B, T, _ = qkv.shape
     q, k, v = (part.reshape(B, T, MODEL["heads"], -1).transpose(1, 2) for part in qkv.chunk(3, dim=-1))
+    if modern():
+        q, k = rotated(norm(None, None, q)), rotated(norm(None, None, k))
     scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
     out = scores.masked_fill(future, -math.inf).softmax(dim=-1) @ v
@@ -95,13 +124,18 @@ def attention(qkv):
 
 def loss(p, ids):
     inputs, targets = ids[:, :-1], ids[:, 1:]
-    x = p["wte.weight"][inputs] + p["wpe.weight"][:inputs.shape[1]]
+    x = p["wte.weight"][inputs]
+    if not modern():
+        x = x + p["wpe.weight"][:inputs.shape[1]]
     for layer in range(MODEL["layers"]):
         h = f"h.{layer}."
         x = x + linear(p, h + "attn.c_proj", attention(linear(p, h + "attn.c_attn", norm(p, h + "ln_1", x))))
-        wide = F.gelu(linear(p, h + "mlp.c_fc", norm(p, h + "ln_2", x)), approximate="tanh")
+        wide = linear(p, h + "mlp.c_fc", norm(p, h + "ln_2", x))
+        wide = F.relu(wide).square() if modern() else F.gelu(wide, approximate="tanh")
         x = x + linear(p, h + "mlp.c_proj", wide)
-    logits = norm(p, "ln_f", x) @ p["wte.weight"].T
+    logits = norm(p, "ln_f", x) @ p["lm_head.weight" if modern() else "wte.weight"].T
+    if modern():
+        logits = MODEL["logit_cap"] * torch.tanh(logits / MODEL["logit_cap"])
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
@@ -158,8 +192,10 @@ def largest_errors(exact, rounded):
 
 
 def main():
-    if len(sys.argv) != 2:
+    global MODEL
+    if len(sys.argv) != 3 or sys.argv[1] not in MODELS:
         sys.exit(__doc__)
+    MODEL = MODELS[sys.argv[1]]
     torch.set_num_threads(1)
     exact, rounded = train(torch.float64), train(torch.float32)
     clipped = [n > OPTIMIZER["clip"] for n in exact["gradient_norms"]]
@@ -167,7 +203,7 @@ def main():
     result = {"made_by": "scripts/make_golden.py", "torch": torch.__version__, "python": platform.python_version(),
               "float32_errors_of_torch": largest_errors(exact, rounded),
               "model": MODEL, "batch": BATCH, "optimizer": OPTIMIZER, "schedule": SCHEDULE, **exact}
-    with open(sys.argv[1], "w") as file:
+    with open(sys.argv[2], "w") as file:
         json.dump(result, file, indent=1)
         file.write("\n")
     print("losses", exact["losses"], "\nnorms", exact["gradient_norms"], "\nfloat32", result["float32_errors_of_torch"])

@@ -1,7 +1,6 @@
 // config.json: what Hugging Face `transformers` needs to open model.safetensors.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,20 +10,17 @@
 namespace quern::checkpoint {
 
 struct HfConfig {
-  size_t layers = 0;
-  size_t heads = 0;
-  size_t width = 0;
-  size_t context = 0;
-  size_t vocabulary = 0;
-  double dropout = 0.0;
+  nn::ModelConfig model;
+  double dropout = 0.0;                     // in full precision: that of the model is a float
   std::optional<int32_t> end_of_text = {};  // where transformers stops generating, and starts if there is no prompt
-  double layer_norm_epsilon = 1e-5;
 };
 
-// `dropout` is passed in full precision: that of the model is a float.
-HfConfig hf_config(const nn::ModelConfig& model, double dropout);
+// The settings in which the model differs from the GPT-2 of transformers, as "model.norm=rmsnorm, ..."; empty if
+// transformers can open it.
+std::string unlike_gpt2(const nn::ModelConfig& model);
 
-// A GPT2LMHeadModel with tied embeddings and the tanh approximation of GELU.
+// A GPT2LMHeadModel with the tanh approximation of GELU, or, for other models, the type "quern" with its settings, which
+// transformers refuses.
 std::string to_json(const HfConfig& config);
 
 }  // namespace quern::checkpoint

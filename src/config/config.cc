@@ -160,6 +160,10 @@ void validate_settings(const RunConfig& config) {
     throw Error("[config] model.width: expected a multiple of model.heads, which is {}, found {}", model.heads,
                 model.width);
   }
+  if (model.positions == nn::Positions::kRotary && model.width / model.heads % 2 != 0) {
+    throw Error("[config] model.width: expected an even number per head for model.positions=rotary, found {} / {} heads",
+                model.width, model.heads);
+  }
   if (const uint64_t sequences = config.train.batch * config.train.accumulation; sequences > UINT32_MAX) {
     throw Error("[config] train.batch x train.accumulation: expected at most {} sequences, found {}", UINT32_MAX,
                 sequences);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "config/recompute.h"
+#include "nn/layers/kinds.h"
 
 namespace quern::train {
 
@@ -31,6 +32,13 @@ struct RunConfig {
     uint64_t context = 128;
     uint64_t vocabulary = 0;
     double dropout = 0.0;
+    nn::NormKind norm = nn::NormKind::kLayernorm;
+    nn::Positions positions = nn::Positions::kLearned;
+    nn::Activation activation = nn::Activation::kGelu;
+    bool qk_norm = false;
+    bool zero_projections = false;
+    bool tied_output = true;
+    double logit_cap = 0.0;
     bool operator==(const Model&) const = default;
   };
   struct Train {

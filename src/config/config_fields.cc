@@ -16,6 +16,10 @@ namespace {
 constexpr uint64_t kMany = 1'000'000'000;  // the random streams use 32-bit step and sequence numbers
 constexpr uint64_t kMaxSeed = UINT64_MAX;
 
+// In the order of the enumerations in nn/layers/kinds.h.
+constexpr std::array<std::string_view, 2> kNorms = {"layernorm", "rmsnorm"};
+constexpr std::array<std::string_view, 2> kPositions = {"learned", "rotary"};
+constexpr std::array<std::string_view, 2> kActivations = {"gelu", "relu2"};
 constexpr std::array<std::string_view, 2> kOptimizers = {"adamw", "muon"};
 constexpr std::array<std::string_view, 4> kSchedules = {"cosine", "linear", "constant", "wsd"};
 constexpr std::array<std::string_view, 3> kTokenizers = {"byte", "char", "bpe"};
@@ -138,6 +142,20 @@ constexpr Field kFields[] = {
      whole<kModel, &C::Model::vocabulary>(0, nn::kMaxVocabulary)},
     {"model", "dropout", "Fraction of activations set to zero during training.",
      real<kModel, &C::Model::dropout>(0.0, 0.95)},
+    {"model", "norm", "Normalization: LayerNorm with weight and bias, or RMS norm without parameters.",
+     choice<kModel, &C::Model::norm>(kNorms)},
+    {"model", "positions", "learned: a table added to the embedding. rotary: rotates queries and keys (RoPE).",
+     choice<kModel, &C::Model::positions>(kPositions)},
+    {"model", "activation", "Of the feed-forward layer; relu2: max(x, 0) squared.",
+     choice<kModel, &C::Model::activation>(kActivations)},
+    {"model", "qk_norm", "RMS norm of each head's queries and keys.", flag<kModel, &C::Model::qk_norm>()},
+    {"model", "zero_projections",
+     "Start with zeros in the projections into the residual stream, and in an output matrix of its own.",
+     flag<kModel, &C::Model::zero_projections>()},
+    {"model", "tied_output", "Use the token table as the output matrix; false: a matrix of its own.",
+     flag<kModel, &C::Model::tied_output>()},
+    {"model", "logit_cap", "Soft cap of the logits: z becomes cap * tanh(z / cap); 0: none.",
+     real<kModel, &C::Model::logit_cap>(0.0, 1e6)},
 
     {"train", "steps", "Number of weight updates.", whole<kTrain, &C::Train::steps>(0, kMany)},
     {"train", "batch", "Sequences per round.", whole<kTrain, &C::Train::batch>(1, 1'000'000)},

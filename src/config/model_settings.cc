@@ -24,7 +24,14 @@ nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
           .context = config.model.context,
           .vocabulary = vocabulary,
           .dropout = static_cast<float>(config.model.dropout),
-          .storage = storage_of(config.train.precision)};
+          .storage = storage_of(config.train.precision),
+          .norm = config.model.norm,
+          .positions = config.model.positions,
+          .activation = config.model.activation,
+          .qk_norm = config.model.qk_norm,
+          .zero_projections = config.model.zero_projections,
+          .tied_output = config.model.tied_output,
+          .logit_cap = static_cast<float>(config.model.logit_cap)};
 }
 
 }  // namespace quern::train

@@ -223,7 +223,7 @@ fs::path save_incident(const fs::path& folder, const Incident& incident, const S
                                                       {tokens_tensor("inputs", record.tokens.inputs, context),
                                                        tokens_tensor("targets", record.tokens.targets, context)}}};
   return checkpoint::save(folder, record.tensors, state,
-                          checkpoint::hf_config(record.model, record.config.model.dropout), extras);
+                          {.model = record.model, .dropout = record.config.model.dropout}, extras);
 }
 
 RecordedIncident load_incident(fs::path path) {

@@ -34,7 +34,13 @@ std::vector<checkpoint::TensorRef> TrainedModel::weights() const {
 
 std::vector<std::string> TrainedModel::export_to(const std::filesystem::path& path) const {
   const std::vector<checkpoint::TensorRef> tensors = weights();
-  checkpoint::HfConfig hf = checkpoint::hf_config(model->config(), config.model.dropout);
+  if (const std::string settings = checkpoint::unlike_gpt2(model->config()); !settings.empty()) {
+    throw Error(
+        "[export] {}: expected a model that transformers can open, a GPT-2, found {}; its checkpoints contain the "
+        "weights as safetensors",
+        folder.string(), settings);
+  }
+  checkpoint::HfConfig hf{.model = model->config(), .dropout = config.model.dropout};
   if (tokenizer != nullptr) hf.end_of_text = tokenizer->end_of_text();
   return checkpoint::export_hf({.weights = tensors, .config = hf, .tokenizer = tokenizer.get()}, path);
 }

@@ -15,6 +15,7 @@ struct Declaration {
   ParameterTable parameters;
   ActivationPlan activations;
   std::vector<ColumnSpec> columns;  // of a batch, that the layers read
+  size_t constant_bytes = 0;        // of tables that are computed once and shared by all workers
 };
 
 }  // namespace quern::nn

@@ -36,6 +36,9 @@ inline const NormRegions kFinalNorm{
 inline const LinearRegions kQkv{{Region("qkv forward", Unit::kFlops), Region("qkv forward again", Unit::kFlops)},
                                 Region("qkv input gradient", Unit::kFlops),
                                 Region("qkv weight gradient", Unit::kFlops)};
+inline const ForwardRegions kQueriesKeysForward{Region("queries, keys forward", Unit::kBytes),
+                                                Region("queries, keys forward again", Unit::kBytes)};
+inline const Region kQueriesKeysBackward("queries, keys backward", Unit::kBytes);  // QK-norm and rotation
 inline const ForwardRegions kAttentionForward{Region("attention forward", Unit::kFlops),
                                               Region("attention forward again", Unit::kFlops)};
 inline const Region kAttentionBackward("attention backward", Unit::kFlops);
@@ -44,10 +47,10 @@ inline const LinearRegions kProject{
     Region("project input gradient", Unit::kFlops),
     Region("project weight gradient", Unit::kFlops)};
 inline const LinearRegions kExpand{
-    {Region("expand, GELU forward", Unit::kFlops), Region("expand, GELU forward again", Unit::kFlops)},
+    {Region("expand, activation forward", Unit::kFlops), Region("expand, activation forward again", Unit::kFlops)},
     Region("expand input gradient", Unit::kFlops),
     Region("expand weight gradient", Unit::kFlops)};
-inline const Region kGeluBackward("GELU backward", Unit::kBytes);
+inline const Region kActivationBackward("activation backward", Unit::kBytes);
 inline const LinearRegions kContract{
     {Region("contract forward", Unit::kFlops), Region("contract forward again", Unit::kFlops)},
     Region("contract input gradient", Unit::kFlops),

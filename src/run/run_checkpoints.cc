@@ -34,8 +34,7 @@ fs::path RunCheckpoints::save(const RunState& state) {
   const Timed timed(kCheckpoint);
   const fs::path folder = run_ / kCheckpointFolder;
   const RunConfig now = config_at(config_, state.step);
-  checkpoint::HfConfig config = checkpoint::hf_config(model_, now.model.dropout);
-  config.end_of_text = end_of_text_;
+  const checkpoint::HfConfig config{.model = model_, .dropout = now.model.dropout, .end_of_text = end_of_text_};
   fs::path path = checkpoint::save(folder, tensors(), state, config, tokenizer_);
   // A checkpoint from an interruption must not displace the target of a rollback.
   if (now.diagnostics.policy != Policy::kRollback || is_regular(state.step)) {

@@ -54,7 +54,7 @@ class Planner {
  public:
   Planner(const RunConfig& config, const nn::Declaration& model, uint64_t program) : config_(config), model_(model) {
     fixed_.program = program;
-    fixed_.weights = model.parameters.size() * sizeof(float);
+    fixed_.weights = model.parameters.size() * sizeof(float) + model.constant_bytes;
     fixed_.gradient = nn::Gradient::bytes_of(model.parameters);
     const OptimizerBytes optimizer =
         optimizer_bytes(model.parameters, optimizer_options(config).kind, thread_count(config));

@@ -3,10 +3,12 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "core/error.h"
 #include "generate/model.h"
+#include "support/model_variants.h"
 #include "support/watchdog.h"
 
 namespace quern {
@@ -14,11 +16,17 @@ namespace {
 
 using Tokens = std::vector<int32_t>;
 
-class DecoderBits : public ::testing::TestWithParam<bool> {};  // packed
+class DecoderBits : public ::testing::TestWithParam<std::tuple<nn::Variant, bool>> {
+ protected:
+  static nn::ModelConfig config(size_t context = 37) {
+    return nn::with(std::get<0>(GetParam()), test::small_config(context));
+  }
+  static bool packed() { return std::get<1>(GetParam()); }
+};
 
 TEST_P(DecoderBits, OneTokenAtATimeIsTheWholeForward) {
   test::for_each_target([](const kernels::Target&) {
-    nn::Gpt2 model(test::small_config(), GetParam());
+    nn::Gpt2 model(config(), packed());
     test::fill(model);
     const size_t V = model.config().vocabulary;
     const Tokens tokens = test::random_tokens(model.config().context, V);
@@ -32,7 +40,7 @@ TEST_P(DecoderBits, OneTokenAtATimeIsTheWholeForward) {
 
 TEST_P(DecoderBits, AnyCutOfTheTokensGivesTheSame) {
   test::for_each_target([](const kernels::Target&) {
-    nn::Gpt2 model(test::small_config(150), GetParam());
+    nn::Gpt2 model(config(150), packed());
     test::fill(model);
     const Tokens tokens = test::random_tokens(150, model.config().vocabulary);
     const std::vector<float> expected = test::last_logits(model, tokens);
@@ -46,7 +54,11 @@ TEST_P(DecoderBits, AnyCutOfTheTokensGivesTheSame) {
     }
   });
 }
-INSTANTIATE_TEST_SUITE_P(Packed, DecoderBits, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Variants, DecoderBits,
+                         ::testing::Combine(::testing::ValuesIn(nn::variants()), ::testing::Bool()),
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + (std::get<1>(test.param) ? "Packed" : "");
+                         });
 
 TEST(Decoder, SameOnEveryTargetWithFusedMultiplyAdd) {
   std::vector<std::vector<float>> results;
@@ -97,7 +109,7 @@ TEST(Decoder, TheWindowDoesNotDependOnHowTheTokensArrived) {
 // Prompts of several pieces, single tokens, and slides, with more threads than heads or panels of columns.
 TEST_P(DecoderBits, AnyNumberOfThreadsGivesTheSame) {
   const test::Watchdog watchdog("decoding by teams");
-  nn::Gpt2 model(test::small_config(90), GetParam());
+  nn::Gpt2 model(config(90), packed());
   test::fill(model);
   const Tokens tokens = test::random_tokens(150, model.config().vocabulary);
   Decoder alone(model);

@@ -7,6 +7,7 @@
 
 #include "kernels/cross_entropy.h"
 #include "nn/models/gpt2.h"
+#include "support/model_variants.h"
 #include "support/support.h"
 
 namespace quern::nn {

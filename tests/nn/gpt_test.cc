@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -13,15 +14,18 @@
 namespace quern::nn {
 namespace {
 
-class GptGradient : public ::testing::TestWithParam<float> {};
+class GptGradient : public ::testing::TestWithParam<std::tuple<Variant, float>> {
+ protected:
+  ModelConfig config() const { return with(std::get<0>(GetParam()), small_config(std::get<1>(GetParam()))); }
+};
 
 // Every tensor, its first and last elements and some between, against central differences of the twin.
 TEST_P(GptGradient, MatchesFiniteDifferencesOfTheDoublePrecisionTwin) {
-  Gpt2 model(small_config(GetParam()), false);
+  Gpt2 model(config(), false);
   fill(model);
   const Data data;
   std::vector<double> parameters(model.weights().values().begin(), model.weights().values().end());
-  const twin::GptTwin reference(model.config(), parameters, GetParam());
+  const twin::GptTwin reference(model.config(), parameters, model.config().dropout);
   std::vector<std::pair<size_t, double>> slopes;
   for (const Parameter& tensor : model.parameters().all()) {
     const size_t stride = std::max<size_t>(1, tensor.size / 12);
@@ -38,11 +42,22 @@ TEST_P(GptGradient, MatchesFiniteDifferencesOfTheDoublePrecisionTwin) {
     }
   });
 }
-INSTANTIATE_TEST_SUITE_P(Dropout, GptGradient, ::testing::Values(0.0f, 0.2f));
+INSTANTIATE_TEST_SUITE_P(Variants, GptGradient,
+                         ::testing::Combine(::testing::ValuesIn(variants()), ::testing::Values(0.0f, 0.2f)),
+                         [](const auto& test) {
+                           return std::get<0>(test.param).name + (std::get<1>(test.param) == 0 ? "" : "WithDropout");
+                         });
+
+class GptVariant : public ::testing::TestWithParam<Variant> {
+ protected:
+  ModelConfig config(float dropout = 0.1f) const { return with(GetParam(), small_config(dropout)); }
+};
+INSTANTIATE_TEST_SUITE_P(All, GptVariant, ::testing::ValuesIn(variants()),
+                         [](const auto& test) { return test.param.name; });
 
 // Promise I3: sequences taken one by one, by twos or at once give the same bits.
-TEST(Gpt, CutIntoMicroBatchesGivesTheSameBits) {
-  Gpt2 model(small_config(0.1f), false);
+TEST_P(GptVariant, CutIntoMicroBatchesGivesTheSameBits) {
+  Gpt2 model(config(), false);
   fill(model);
   const Data data;
   test::for_each_target([&](const kernels::Target&) {
@@ -55,29 +70,29 @@ TEST(Gpt, CutIntoMicroBatchesGivesTheSameBits) {
   });
 }
 
-TEST(Gpt, PackedWeightsGiveTheSameBits) {
-  test::for_each_target([](const kernels::Target&) {
+TEST_P(GptVariant, PackedWeightsGiveTheSameBits) {
+  test::for_each_target([this](const kernels::Target&) {
     const Data data;
-    Gpt2 plain(small_config(0.1f), false), packed(small_config(0.1f), true);
+    Gpt2 plain(config(), false), packed(config(), true);
     fill(plain);
     fill(packed);
     EXPECT_EQ(run(plain, data), run(packed, data));
   });
 }
 
-TEST(Gpt, SameOnEveryTargetWithFusedMultiplyAdd) {
+TEST_P(GptVariant, SameOnEveryTargetWithFusedMultiplyAdd) {
   const Data data;
   std::vector<Result> results;
   test::for_each_target([&](const kernels::Target& target) {
-    Gpt2 model(small_config(0.1f), true);
+    Gpt2 model(config(), true);
     fill(model);
     if (target.fma) results.push_back(run(model, data));
   });
   for (const Result& result : results) EXPECT_EQ(result, results.front());
 }
 
-TEST(Gpt, LossAloneIsTheLossWithoutDropout) {
-  Gpt2 model(small_config(0.0f), false);
+TEST_P(GptVariant, LossAloneIsTheLossWithoutDropout) {
+  Gpt2 model(config(0.0f), false);
   fill(model);
   const Data data;
   Workspace work(model.activations(), {.sequences = kSequences});
@@ -124,6 +139,19 @@ TEST(Gpt, InitialisedAsGpt2) {
   EXPECT_NE(other.weights().values()[0], model.weights().values()[0]);
 }
 
+// Blocks that add nothing to the stream and an output of zeros: every token is equally likely at first.
+TEST(Gpt, ZeroProjectionsPredictTheUniformDistribution) {
+  ModelConfig config = small_config();
+  config.zero_projections = true;
+  config.tied_output = false;
+  Gpt2 model(config, false);
+  model.initialise(1);
+  const Data data;
+  Workspace work(model.activations(), {.sequences = kSequences});
+  const double targets = static_cast<double>(kSequences * kT - 1);  // one does not count
+  EXPECT_NEAR(model.loss(data.batch(), work), targets * std::log(29.0), 1e-4);
+}
+
 TEST(ParameterTable, HasHuggingFaceNamesShapesAndGpt2Size) {
   const Declaration model = declare({.layers = 12, .heads = 12, .width = 768, .context = 1024, .vocabulary = 50257});
   const ParameterTable& layout = model.parameters;
@@ -161,6 +189,8 @@ TEST(ModelConfig, ImpossibleSizesAreErrorsThatNameTheField) {
   EXPECT_NE(message({.vocabulary = 0}).find("vocabulary"), std::string::npos);
   EXPECT_NE(message({.dropout = 1.0f}).find("dropout"), std::string::npos);
   EXPECT_NE(message({.context = size_t{1} << 40}).find("context"), std::string::npos);
+  EXPECT_NE(message({.heads = 8, .width = 24, .positions = Positions::kRotary}).find("even"), std::string::npos);
+  EXPECT_NE(message({.logit_cap = -1.0f}).find("logit_cap"), std::string::npos);
 }
 
 }  // namespace

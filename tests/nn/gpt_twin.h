@@ -55,8 +55,22 @@ class GptTwin {
     throw std::logic_error(name);
   }
 
+  // Rows of n numbers, divided by the root of their mean square.
+  static void rms_norm(double* x, size_t rows, size_t n) {
+    for (size_t r = 0; r < rows; ++r) {
+      double squares = 0;
+      for (size_t i = 0; i < n; ++i) squares += x[r * n + i] * x[r * n + i] / static_cast<double>(n);
+      for (size_t i = 0; i < n; ++i) x[r * n + i] /= std::sqrt(squares + 1e-5);
+    }
+  }
+
   Matrix norm(const Matrix& x, const std::string& name) const {
     const size_t C = config_.width;
+    if (config_.norm == NormKind::kRmsnorm) {
+      Matrix out = x;
+      rms_norm(out.data(), x.size() / C, C);
+      return out;
+    }
     const double *weight = at(name + ".weight"), *bias = at(name + ".bias");
     Matrix out(x.size());
     for (size_t t = 0; t * C < x.size(); ++t) {
@@ -82,6 +96,29 @@ class GptTwin {
       }
     }
     return out;
+  }
+
+  // Normalizes and rotates queries and keys.
+  void transform(Matrix& qkv) const {
+    const size_t C = config_.width, D = config_.head_dim(), half = D / 2;
+    for (size_t t = 0; t * 3 * C < qkv.size(); ++t) {
+      double* row = qkv.data() + t * 3 * C;
+      if (config_.qk_norm) rms_norm(row, 2 * config_.heads, D);
+      for (size_t h = 0; config_.positions == Positions::kRotary && h < 2 * config_.heads; ++h) {
+        for (size_t j = 0; j < half; ++j) {
+          const double angle =
+              static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(D));
+          const double x = row[h * D + j], y = row[h * D + half + j];
+          row[h * D + j] = x * std::cos(angle) - y * std::sin(angle);
+          row[h * D + half + j] = y * std::cos(angle) + x * std::sin(angle);
+        }
+      }
+    }
+  }
+
+  double activation(double x) const {
+    if (config_.activation == Activation::kRelu2) return x > 0 ? x * x : 0;
+    return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
   }
 
   Matrix attention(const Place& place, const Matrix& qkv, size_t layer) const {
@@ -113,14 +150,13 @@ class GptTwin {
   void block(const Place& place, size_t layer, Matrix& x) const {
     const std::string name = "h." + std::to_string(layer);
     const size_t C = config_.width;
-    const Matrix qkv = linear(norm(x, name + ".ln_1"), name + ".attn.c_attn", C, 3 * C);
+    Matrix qkv = linear(norm(x, name + ".ln_1"), name + ".attn.c_attn", C, 3 * C);
+    transform(qkv);
     Matrix branch = linear(attention(place, qkv, layer), name + ".attn.c_proj", C, C);
     drop_all(place, Purpose::kResidualDropout, layer, branch);
     add(x, branch);
     Matrix wide = linear(norm(x, name + ".ln_2"), name + ".mlp.c_fc", C, 4 * C);
-    for (double& v : wide) {
-      v = 0.5 * v * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
-    }
+    for (double& v : wide) v = activation(v);
     branch = linear(wide, name + ".mlp.c_proj", 4 * C, C);
     drop_all(place, Purpose::kFeedForwardDropout, layer, branch);
     add(x, branch);
@@ -129,12 +165,14 @@ class GptTwin {
   double sequence_loss(const MicroBatch& batch, size_t s) const {
     const Place place{batch, s};
     const size_t T = batch.T, C = config_.width, V = config_.vocabulary;
-    const double *tokens = at("wte.weight"), *positions = at("wpe.weight");
+    const bool learned = config_.positions == Positions::kLearned;
+    const double *tokens = at("wte.weight"), *positions = learned ? at("wpe.weight") : nullptr;
+    const double* output = config_.tied_output ? tokens : at("lm_head.weight");
     Matrix x(T * C);
     for (size_t t = 0; t < T; ++t) {
       const size_t token = static_cast<size_t>(batch.columns.ints(kTokensColumn)[s * T + t]);
       for (size_t c = 0; c < C; ++c) {
-        x[t * C + c] = tokens[token * C + c] + positions[t * C + c];
+        x[t * C + c] = tokens[token * C + c] + (learned ? positions[t * C + c] : 0);
       }
     }
     drop_all(place, Purpose::kEmbeddingDropout, 0, x);
@@ -147,7 +185,8 @@ class GptTwin {
       double sum = 0, chosen = 0;
       for (size_t v = 0; v < V; ++v) {
         double logit = 0;
-        for (size_t c = 0; c < C; ++c) logit += x[t * C + c] * tokens[v * C + c];
+        for (size_t c = 0; c < C; ++c) logit += x[t * C + c] * output[v * C + c];
+        if (config_.logit_cap > 0) logit = config_.logit_cap * std::tanh(logit / config_.logit_cap);
         sum += std::exp(logit);
         if (static_cast<int32_t>(v) == target) chosen = logit;
       }

@@ -61,7 +61,7 @@ class OutputTest : public ::testing::Test {
   }
 
   Declaration model_;
-  Output output_{model_, "output", kC, kV};
+  Output output_{model_, {.name = "output", .width = kC, .outputs = kV}};
   std::vector<float> x_ = test::normal(kRows * kC, 1), table_ = test::normal(kV * kC, 2, 0.3f);
   std::vector<int32_t> targets_;
 };

@@ -20,6 +20,19 @@ ModelConfig deep_config(DType storage, float dropout = 0.1f) {
       .layers = 7, .heads = 3, .width = 24, .context = 13, .vocabulary = 29, .dropout = dropout, .storage = storage};
 }
 
+// GPT-2, and the model that differs from it in every setting.
+class Storage : public ::testing::TestWithParam<Variant> {
+ protected:
+  static ModelConfig config(DType storage, float dropout = 0.1f) {
+    return with(GetParam(), deep_config(storage, dropout));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Variants, Storage, ::testing::Values(variants().front(), variants().back()),
+                         [](const auto& test) { return test.param.name; });
+class Recompute : public Storage {};
+INSTANTIATE_TEST_SUITE_P(Variants, Recompute, ::testing::Values(variants().front(), variants().back()),
+                         [](const auto& test) { return test.param.name; });
+
 // The relative distance of two gradients.
 double distance(const std::vector<float>& a, const std::vector<float>& b) {
   double difference = 0, norm = 0;
@@ -31,10 +44,10 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 // Promise I2.
-TEST(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
+TEST_P(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt2 model(deep_config(storage), true);
+    Gpt2 model(config(storage), true);
     fill(model);
     const Result whole = run(model, data);
     for (const size_t interval : {1, 2, 3, 4, 6, 7, 8}) {
@@ -43,10 +56,10 @@ TEST(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
   }
 }
 
-TEST(Recompute, InATeamGivesTheSameBits) {
+TEST_P(Recompute, InATeamGivesTheSameBits) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt2 model(deep_config(storage), true);
+    Gpt2 model(config(storage), true);
     fill(model);
     const Result alone = run(model, data);
     for (const size_t members : {2, 3}) {
@@ -95,11 +108,11 @@ TEST(Storage, In16BitsHalvesWhatIsKept) {
 }
 
 // bf16 has 8 bits of precision, fp16 has 11: the gradients differ by about that much, and not more.
-TEST(Storage, In16BitsGivesTheGradientToItsPrecision) {
+TEST_P(Storage, In16BitsGivesTheGradientToItsPrecision) {
   const Data data;
   std::vector<Result> results;
   for (const DType storage : kStorages) {
-    Gpt2 model(deep_config(storage), true);
+    Gpt2 model(config(storage), true);
     fill(model);
     results.push_back(run(model, data));
   }
@@ -112,22 +125,22 @@ TEST(Storage, In16BitsGivesTheGradientToItsPrecision) {
   EXPECT_NEAR(results[0].loss, results[1].loss, 1e-2 * results[0].loss);
 }
 
-TEST(Storage, LossAloneIsTheLossOfTraining) {
+TEST_P(Storage, LossAloneIsTheLossOfTraining) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt2 model(deep_config(storage, 0.0f), true);
+    Gpt2 model(config(storage, 0.0f), true);
     fill(model);
     Workspace work(model.activations(), {.sequences = kSequences});
     EXPECT_EQ(model.loss(data.batch(), work), run(model, data).loss);
   }
 }
 
-TEST(Storage, SameOnEveryTargetWithFusedMultiplyAdd) {
+TEST_P(Storage, SameOnEveryTargetWithFusedMultiplyAdd) {
   const Data data;
   for (const DType storage : {DType::kBF16, DType::kF16}) {
     std::vector<Result> results;
     test::for_each_target([&](const kernels::Target& target) {
-      Gpt2 model(deep_config(storage), true);
+      Gpt2 model(config(storage), true);
       fill(model);
       if (target.fma) results.push_back(run(model, data));
     });

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -27,8 +28,8 @@ constexpr double kNormTolerance = 2e-6;      // 4.5e-7
 constexpr double kGradientTolerance = 6e-6;  // 1.8e-6, at the tenth step; 7.1e-7 at the first
 constexpr double kWeightTolerance = 4e-6;    // 1.2e-6
 
-json read_golden() {
-  std::ifstream file(QUERN_GOLDEN_FILE);
+json read_golden(const std::string& name) {
+  std::ifstream file(std::string(QUERN_GOLDEN_FOLDER) + "/" + name);
   return json::parse(file);
 }
 
@@ -85,7 +86,13 @@ class GoldenRun {
             .heads = m["heads"],
             .width = m["width"],
             .context = m["context"],
-            .vocabulary = m["vocabulary"]};
+            .vocabulary = m["vocabulary"],
+            .norm = m.contains("norm") ? nn::NormKind::kRmsnorm : nn::NormKind::kLayernorm,
+            .positions = m.contains("positions") ? nn::Positions::kRotary : nn::Positions::kLearned,
+            .activation = m.contains("activation") ? nn::Activation::kRelu2 : nn::Activation::kGelu,
+            .qk_norm = m.value("qk_norm", false),
+            .tied_output = m.value("tied_output", true),
+            .logit_cap = m.value("logit_cap", 0.0f)};
   }
 
   static OptimizerOptions optimizer_options(const json& o) {
@@ -158,8 +165,12 @@ class GoldenRun {
   AdamW optimizer_;
 };
 
-TEST(Golden, TenStepsMatchPyTorch) {
-  const json golden = read_golden();
+class Golden : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Models, Golden, ::testing::Values("gpt_ten_steps.json", "modern_ten_steps.json"),
+                         [](const auto& test) { return std::string(test.param, std::strchr(test.param, '_')); });
+
+TEST_P(Golden, TenStepsMatchPyTorch) {
+  const json golden = read_golden(GetParam());
   ASSERT_EQ(golden["losses"].size(), 10u);
   test::for_each_target([&](const kernels::Target&) { GoldenRun(golden).run(); });
 }

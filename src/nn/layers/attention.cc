@@ -5,6 +5,8 @@
 #include "kernels/attention.h"
 #include "kernels/attention_decode.h"
 #include "kernels/convert.h"
+#include "kernels/rmsnorm.h"
+#include "kernels/rotary.h"
 
 namespace quern::nn {
 namespace {
@@ -27,6 +29,16 @@ float* fp32_view(const Pass& pass, const SavedTensor& saved, size_t width_before
   return pass.work.wide.data() + pass.rows() * width_before;
 }
 
+// Saves this member's part of (rows, width) numbers in 16 bits and continues from the rounded values, which backward
+// will read. The members synchronize.
+void round(const Pass& pass, const SavedTensor& target, float* values, size_t width) {
+  const Range rows = pass.member.part(pass.rows());
+  const size_t first = rows.begin * width;
+  kernels::save_rounded(values + first, static_cast<kernels::Half*>(target.data) + first, target.type,
+                        rows.size() * width);
+  pass.member.meet();
+}
+
 bool in_16_bits(const SavedTensor& saved) { return saved.type != kernels::DType::kF32; }
 
 }  // namespace
@@ -43,8 +55,10 @@ Attention::Attention(Declaration& model, const AttentionSpec& spec)
                        .regions = kProject,
                        .block = block_,
                        .initial = spec.project_initial}),
-      site_{Purpose::kResidualDropout, block_} {
+      site_{Purpose::kResidualDropout, block_},
+      rotary_(spec.rotary) {
   ActivationPlan& plan = model.activations;
+  if (spec.qk_norm) reciprocal_ = plan.block.add(2 * heads_, kernels::DType::kF32);
   saved_qkv_ = plan.block.add(qkv_.out(), plan.storage);
   saved_out_ = plan.block.add(width_, plan.storage);
   saved_logsumexp_ = plan.block.add(heads_, kernels::DType::kF32);
@@ -71,9 +85,15 @@ float* Attention::fp32_out(const Pass& pass, const SavedSet& saved) const {
 void Attention::forward(const Pass& pass, const SavedSet& saved) const {
   const SavedTensor &saved_qkv = saved[saved_qkv_], &saved_out = saved[saved_out_];
   float *qkv = fp32_qkv(pass, saved), *out = fp32_out(pass, saved);
-  qkv_.forward(pass, pass.work.inner.data(), {qkv, in_16_bits(saved_qkv) ? saved_qkv : SavedTensor{}}, pass.rows());
+  const bool round_now = in_16_bits(saved_qkv) && !transforms();
+  qkv_.forward(pass, pass.work.inner.data(), {qkv, round_now ? saved_qkv : SavedTensor{}}, pass.rows());
   pass.member.meet();
-  pass.show(qkv_.name(), saved_qkv, pass.rows() * qkv_.out());
+  if (transforms()) {
+    pass.show(qkv_.name(), qkv, pass.rows() * qkv_.out());
+    transform(pass, saved, qkv);
+  } else {
+    pass.show(qkv_.name(), saved_qkv, pass.rows() * qkv_.out());
+  }
   {
     const Timed timed(kAttentionForward.of(pass.again), attention_flops(pass, width_, 2), layer_tag(block_));
     if (pass.cache != nullptr) {
@@ -82,11 +102,66 @@ void Attention::forward(const Pass& pass, const SavedSet& saved) const {
       attend(pass, saved, qkv, out);
     }
     pass.member.meet();
-    round_out(pass, saved, out);
+    if (in_16_bits(saved_out)) round(pass, saved_out, out, width_);
   }
   pass.show(name_, saved_out, pass.rows() * width_);
   project_.forward(pass, out, {pass.work.delta.data()}, pass.rows());
   drop_branch(pass, site_, width_);
+}
+
+// Rotates the queries and keys of this member's rows.
+template <typename Rotate>
+void Attention::rotate(const Pass& pass, float* qkv, Rotate rotate) const {
+  if (rotary_ == nullptr) return;
+  const size_t T = pass.batch.T, stride = qkv_.out();
+  const kernels::RotaryShape shape{.heads = 2 * heads_, .head_dim = width_ / heads_, .stride = stride};
+  const Range mine = pass.member.part(pass.rows());
+  for (size_t row = mine.begin; row < mine.end;) {
+    const size_t position = row % T, n = std::min(T - position, mine.end - row);
+    rotate(shape, rotary_->data(), pass.batch.first_position + position, qkv + row * stride, n);
+    row += n;
+  }
+}
+
+// Normalizes and rotates queries and keys in place: this member's rows. The members synchronize.
+void Attention::transform(const Pass& pass, const SavedSet& saved, float* qkv) const {
+  const SavedTensor& target = saved[saved_qkv_];
+  {
+    const Timed timed(kQueriesKeysForward.of(pass.again), element_bytes(pass, 2 * width_, 8), layer_tag(block_));
+    const Range mine = pass.member.part(pass.rows());
+    for (size_t row = mine.begin; reciprocal_ && row < mine.end; ++row) {
+      float* heads = qkv + row * qkv_.out();
+      float* reciprocal = pass.gradient == nullptr ? nullptr : saved.floats(*reciprocal_) + row * 2 * heads_;
+      kernels::rmsnorm_forward(heads, heads, {nullptr, kernels::DType::kF32, reciprocal}, 2 * heads_, width_ / heads_,
+                               {});
+    }
+    rotate(pass, qkv, kernels::rotary_forward);
+    if (in_16_bits(target)) {
+      round(pass, target, qkv, qkv_.out());
+    } else {
+      pass.member.meet();
+    }
+  }
+  pass.show(name_ + ".qkv", target, pass.rows() * qkv_.out());
+}
+
+// work.dwide from the gradient of the transformed queries and keys to that of the projection: this member's rows. A
+// rotation keeps scalar products, so the gradient of the norm can be computed before rotating back, from the saved
+// rotated values: r (g - n mean(g n)) for n and g rotated is the rotated gradient.
+void Attention::transform_backward(const Pass& pass, const SavedSet& saved) const {
+  const Timed timed(kQueriesKeysBackward, element_bytes(pass, 2 * width_, 12), layer_tag(block_));
+  const Range mine = pass.member.part(pass.rows());
+  for (size_t row = mine.begin; reciprocal_ && row < mine.end; ++row) {
+    float* gradient = pass.work.dwide.data() + row * qkv_.out();
+    float* normal = fp32_qkv(pass, saved) + row * qkv_.out();
+    kernels::rmsnorm_backward(
+        {.saved = {normal, kernels::DType::kF32, saved.floats(*reciprocal_) + row * 2 * heads_},
+         .dout = gradient,
+         .dx = gradient,
+         .add = false},
+        2 * heads_, width_ / heads_);
+  }
+  rotate(pass, pass.work.dwide.data(), kernels::rotary_backward);
 }
 
 void Attention::attend(const Pass& pass, const SavedSet& saved, const float* qkv, float* out) const {
@@ -104,16 +179,6 @@ void Attention::attend_to_cache(const Pass& pass, const float* qkv, float* out) 
   float* cache = pass.cache->blocks[block_].data();
   kernels::attention_cache_store(positions, heads, cache);
   kernels::attention_decode(positions, heads, cache, out, pass.work.scratch(pass.member).attention);
-}
-
-// Continues from the values that backward will read.
-void Attention::round_out(const Pass& pass, const SavedSet& saved, float* out) const {
-  const SavedTensor& target = saved[saved_out_];
-  if (!in_16_bits(target)) return;
-  const Range mine = pass.member.part(pass.rows() * width_, 16);
-  kernels::save_rounded(out + mine.begin, static_cast<kernels::Half*>(target.data) + mine.begin, target.type,
-                        mine.size());
-  pass.member.meet();
 }
 
 // Both tensors from 16 bits into work.wide, for backward.
@@ -139,6 +204,10 @@ void Attention::backward(const Pass& pass, const SavedSet& saved, const Norm& no
   project_.backward_weights(pass, fp32_out(pass, saved), d, pass.rows());
   pass.member.meet();
   backward_attention(pass, saved);
+  if (transforms()) {
+    pass.member.meet();
+    transform_backward(pass, saved);
+  }
   norm.forward_again(pass, saved);
   qkv_.backward_input(pass, dqkv, dinner, pass.rows());
   qkv_.backward_weights(pass, pass.work.inner.data(), dqkv, pass.rows());

@@ -1,13 +1,17 @@
-// Causal self-attention: projection to queries, keys and values, attention, and projection back. Training and decoding
-// are the same layer; when decoding, keys and values of earlier positions come from a cache.
+// Causal self-attention: projection to queries, keys and values, attention, and projection back. Queries and keys may be
+// normalized per head and rotated by their position. Training and decoding are the same layer; when decoding, keys and
+// values of earlier positions come from a cache.
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "nn/layers/dropout.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
+#include "nn/layers/rotary.h"
 
 namespace quern::nn {
 
@@ -18,6 +22,8 @@ struct AttentionSpec {
   size_t width, heads;
   size_t block;
   Initial project_initial = Initial::normal(0.02);
+  bool qk_norm = false;                            // RMS norm of each head of queries and keys, without weights
+  std::shared_ptr<const RotaryTable> rotary = {};  // null for none; applied after the norm
 };
 
 class Attention {
@@ -36,9 +42,13 @@ class Attention {
   kernels::AttentionShape shape(const Pass& pass) const;
   float* fp32_qkv(const Pass& pass, const SavedSet& saved) const;
   float* fp32_out(const Pass& pass, const SavedSet& saved) const;
+  bool transforms() const { return reciprocal_.has_value() || rotary_ != nullptr; }
+  void transform(const Pass& pass, const SavedSet& saved, float* qkv) const;
+  void transform_backward(const Pass& pass, const SavedSet& saved) const;
+  template <typename Rotate>
+  void rotate(const Pass& pass, float* qkv, Rotate rotate) const;
   void attend(const Pass& pass, const SavedSet& saved, const float* qkv, float* out) const;
   void attend_to_cache(const Pass& pass, const float* qkv, float* out) const;
-  void round_out(const Pass& pass, const SavedSet& saved, float* out) const;
   void widen(const Pass& pass, const SavedSet& saved) const;
   void backward_attention(const Pass& pass, const SavedSet& saved) const;
 
@@ -46,7 +56,9 @@ class Attention {
   size_t width_, heads_, block_;
   Linear qkv_, project_;
   DropoutSite site_;
-  SlotId saved_qkv_;        // (R, 3C)
+  std::shared_ptr<const RotaryTable> rotary_;
+  std::optional<SlotId> reciprocal_;  // (R, 2 heads) with QK-norm: of the root mean squares of queries and keys
+  SlotId saved_qkv_;        // (R, 3C), normalized and rotated
   SlotId saved_out_;        // (R, C)
   SlotId saved_logsumexp_;  // (sequences, heads, T)
 };

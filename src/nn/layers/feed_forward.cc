@@ -1,6 +1,7 @@
 #include "nn/layers/feed_forward.h"
 
 #include "kernels/gelu.h"
+#include "kernels/relu2.h"
 
 namespace quern::nn {
 
@@ -8,6 +9,7 @@ FeedForward::FeedForward(Declaration& model, const FeedForwardSpec& spec)
     : width_(spec.width),
       inner_width_(spec.inner_width),
       block_(spec.block),
+      kind_(spec.kind),
       activation_(spec.activation),
       expand_(model, {.name = spec.expand, .in = width_, .out = inner_width_, .regions = kExpand, .block = block_}),
       contract_(model, {.name = spec.contract,
@@ -27,7 +29,7 @@ FeedForward::FeedForward(Declaration& model, const FeedForwardSpec& spec)
 
 void FeedForward::forward(const Pass& pass, const SavedSet& saved, bool output) const {
   float *wide = pass.work.wide.data(), *delta = pass.work.delta.data();
-  expand_.forward_gelu(pass, pass.work.inner.data(), {wide, pass.to_save(saved[expanded_])}, pass.rows());
+  expand_.forward_activated(pass, pass.work.inner.data(), {wide, pass.to_save(saved[expanded_])}, pass.rows(), kind_);
   pass.member.meet();
   if (!output) return;
   pass.show(expand_.name(), saved[expanded_], pass.rows() * inner_width_);
@@ -42,7 +44,7 @@ void FeedForward::backward(const Pass& pass, const SavedSet& saved, const Norm& 
   const float* d = branch_gradient(pass, site_, width_);
   contract_.backward_input(pass, d, dwide, pass.rows());
   pass.member.meet();
-  backward_gelu(pass, saved[expanded_]);
+  backward_activation(pass, saved[expanded_]);
   contract_.backward_weights(pass, wide, d, pass.rows());
   norm.forward_again(pass, saved);
   expand_.backward_input(pass, dwide, pass.work.dinner.data(), pass.rows());
@@ -50,14 +52,16 @@ void FeedForward::backward(const Pass& pass, const SavedSet& saved, const Norm& 
   pass.member.meet();
 }
 
-// Takes work.dwide from the gradient of GELU's output to that of its input; recomputes the output into work.wide.
-void FeedForward::backward_gelu(const Pass& pass, const SavedTensor& input) const {
-  const Timed timed(kGeluBackward, element_bytes(pass, inner_width_, 12 + kernels::size_of(input.type)),
+// Takes work.dwide from the gradient of the activation's output to that of its input; recomputes the output into
+// work.wide.
+void FeedForward::backward_activation(const Pass& pass, const SavedTensor& input) const {
+  const Timed timed(kActivationBackward, element_bytes(pass, inner_width_, 12 + kernels::size_of(input.type)),
                     layer_tag(block_));
   const Range mine = pass.member.part(pass.rows() * inner_width_, 16);
   const SavedTensor my_input = input.at(mine.begin);
-  kernels::gelu_forward_backward(my_input.data, my_input.type, pass.work.dwide.data() + mine.begin,
-                                 pass.work.wide.data() + mine.begin, mine.size());
+  const auto run = kind_ == Activation::kGelu ? kernels::gelu_forward_backward : kernels::relu2_forward_backward;
+  run(my_input.data, my_input.type, pass.work.dwide.data() + mine.begin, pass.work.wide.data() + mine.begin,
+      mine.size());
   pass.member.meet();
 }
 

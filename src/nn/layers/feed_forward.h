@@ -1,10 +1,11 @@
-// The feed-forward branch of a block: expand, GELU, contract.
+// The feed-forward branch of a block: expand, activation (GELU or squared ReLU), contract.
 #pragma once
 
 #include <cstddef>
 #include <string>
 
 #include "nn/layers/dropout.h"
+#include "nn/layers/kinds.h"
 #include "nn/layers/linear.h"
 #include "nn/layers/norm.h"
 
@@ -14,6 +15,7 @@ struct FeedForwardSpec {
   std::string expand, activation, contract;  // names of its parts
   size_t width, inner_width;
   size_t block;
+  Activation kind = Activation::kGelu;
   Initial contract_initial = Initial::normal(0.02);
 };
 
@@ -29,13 +31,14 @@ class FeedForward {
   void backward(const Pass& pass, const SavedSet& saved, const Norm& norm) const;
 
  private:
-  void backward_gelu(const Pass& pass, const SavedTensor& input) const;
+  void backward_activation(const Pass& pass, const SavedTensor& input) const;
 
   size_t width_, inner_width_, block_;
+  Activation kind_;
   std::string activation_;
   Linear expand_, contract_;
   DropoutSite site_;
-  SlotId expanded_;  // (R, inner width) before GELU
+  SlotId expanded_;  // (R, inner width) before the activation
 };
 
 }  // namespace quern::nn

@@ -126,9 +126,10 @@ void Linear::forward(const Pass& pass, const float* x, const LinearOut& out, siz
   run_forward(pass, x, out, rows, bias_ ? Epilogue::kBias : Epilogue::kNone);
 }
 
-void Linear::forward_gelu(const Pass& pass, const float* x, const LinearOut& out, size_t rows) const {
+void Linear::forward_activated(const Pass& pass, const float* x, const LinearOut& out, size_t rows,
+                               Activation activation) const {
   assert(bias_);
-  run_forward(pass, x, out, rows, Epilogue::kBiasGelu);
+  run_forward(pass, x, out, rows, activation == Activation::kGelu ? Epilogue::kBiasGelu : Epilogue::kBiasRelu2);
 }
 
 void Linear::backward_input(const Pass& pass, const float* dy, float* dx, size_t rows) const {

@@ -8,6 +8,7 @@
 
 #include "kernels/gemm.h"
 #include "nn/declaration.h"
+#include "nn/layers/kinds.h"
 #include "nn/pass.h"
 #include "nn/regions.h"
 
@@ -46,8 +47,9 @@ class Linear {
 
   // y = x (rows, in) W + b: a member's part. `saved` receives the same values in its own format.
   void forward(const Pass& pass, const float* x, const LinearOut& out, size_t rows) const;
-  // y = gelu(x W + b); `saved` receives x W + b. Requires a bias.
-  void forward_gelu(const Pass& pass, const float* x, const LinearOut& out, size_t rows) const;
+  // y = activation(x W + b); `saved` receives x W + b. Requires a bias.
+  void forward_activated(const Pass& pass, const float* x, const LinearOut& out, size_t rows,
+                         Activation activation) const;
 
   // dx (rows, in) = dy W^T, overwritten: a member's part. dy must be complete: the members have synchronized.
   void backward_input(const Pass& pass, const float* dy, float* dx, size_t rows) const;

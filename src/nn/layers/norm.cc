@@ -3,19 +3,28 @@
 #include <algorithm>
 
 #include "kernels/layernorm.h"
+#include "kernels/rmsnorm.h"
 
 namespace quern::nn {
 
 Norm::Norm(Declaration& model, SavedPlan& saved, const NormSpec& spec)
-    : name_(spec.name), width_(spec.width), regions_(&spec.regions), tag_(layer_tag(spec.block)) {
-  weight_ = model.parameters.add({.name = name_ + ".weight", .shape = {width_}, .initial = Initial::constant(1)});
-  bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {width_}});
+    : name_(spec.name), width_(spec.width), kind_(spec.kind), regions_(&spec.regions), tag_(layer_tag(spec.block)) {
+  if (kind_ == NormKind::kLayernorm) {
+    weight_ = model.parameters.add({.name = name_ + ".weight", .shape = {width_}, .initial = Initial::constant(1)});
+    bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {width_}});
+  }
   normal_ = saved.add(width_, model.activations.storage);
   reciprocal_ = saved.add(1, kernels::DType::kF32);
 }
 
 void Norm::run(const Pass& pass, const float* x, float* sum, Range rows, const SavedTensor& normal,
                float* reciprocal) const {
+  if (kind_ == NormKind::kRmsnorm) return run_rmsnorm(pass, x, sum, rows, normal, reciprocal);
+  run_layernorm(pass, x, sum, rows, normal, reciprocal);
+}
+
+void Norm::run_layernorm(const Pass& pass, const float* x, float* sum, Range rows, const SavedTensor& normal,
+                         float* reciprocal) const {
   const size_t at = rows.begin * width_;
   const float *weight = pass.weights.at(weight_), *bias = pass.weights.at(bias_);
   float* out = pass.work.inner.data() + at;
@@ -25,6 +34,19 @@ void Norm::run(const Pass& pass, const float* x, float* sum, Range rows, const S
   } else {
     kernels::residual_layernorm_forward(x + at, pass.work.delta.data() + at, sum + at, weight, bias, out, saved,
                                         rows.size(), width_);
+  }
+}
+
+void Norm::run_rmsnorm(const Pass& pass, const float* x, float* sum, Range rows, const SavedTensor& normal,
+                       float* reciprocal) const {
+  const size_t at = rows.begin * width_;
+  float* out = pass.work.inner.data() + at;
+  const kernels::RmsnormSaved saved{normal.data, normal.type, reciprocal};
+  if (x == nullptr) {
+    kernels::rmsnorm_forward(sum + at, out, saved, rows.size(), width_, {});
+  } else {
+    kernels::residual_rmsnorm_forward(x + at, pass.work.delta.data() + at, sum + at, out, saved, rows.size(), width_,
+                                      {});
   }
 }
 
@@ -48,37 +70,62 @@ void Norm::forward_again(const Pass& pass, const SavedSet& saved) const {
   const size_t at = mine.begin * width_;
   const SavedTensor normal = saved[normal_].at(at);
   const Timed timed(regions_->forward.once_more, element_bytes(pass, width_, 4 + kernels::size_of(normal.type)), tag_);
-  kernels::layernorm_apply(normal.data, normal.type, pass.weights.at(weight_), pass.weights.at(bias_),
-                           pass.work.inner.data() + at, mine.size(), width_);
+  float* out = pass.work.inner.data() + at;
+  if (kind_ == NormKind::kRmsnorm) {
+    kernels::rmsnorm_apply(normal.data, normal.type, nullptr, out, mine.size(), width_);
+  } else {
+    kernels::layernorm_apply(normal.data, normal.type, pass.weights.at(weight_), pass.weights.at(bias_), out,
+                             mine.size(), width_);
+  }
+  pass.member.meet();
+}
+
+void Norm::backward(const Pass& pass, const SavedSet& saved) const {
+  {
+    const SavedTensor& normal = saved[normal_];
+    const Timed timed(regions_->backward, element_bytes(pass, width_, 12 + kernels::size_of(normal.type)), tag_);
+    if (kind_ == NormKind::kRmsnorm) {
+      backward_rmsnorm(pass, saved);
+    } else if (pass.member.leads()) {
+      backward_layernorm(pass, saved);
+    }
+  }
   pass.member.meet();
 }
 
 // Done by one member: rows are summed in order, and it takes less than a hundredth of a pass.
-void Norm::backward(const Pass& pass, const SavedSet& saved) const {
+void Norm::backward_layernorm(const Pass& pass, const SavedSet& saved) const {
   const SavedTensor& normal = saved[normal_];
-  const Timed timed(regions_->backward, element_bytes(pass, width_, 12 + kernels::size_of(normal.type)), tag_);
   const size_t weight = pass.parameter(weight_).first_segment, bias = pass.parameter(bias_).first_segment;
   const Turn& turn = pass.batch.turn;
-  if (pass.member.leads()) {
-    float *dweight = pass.gradient->at(weight_), *dbias = pass.gradient->at(bias_);
-    pass.gradient->enter(weight, turn, pass.member);  // the weight's ticket covers the bias too
-    if (turn.first) {
-      std::fill_n(dweight, width_, 0.0f);
-      std::fill_n(dbias, width_, 0.0f);
-    }
-    kernels::layernorm_backward({.saved = {normal.data, normal.type, saved.floats(reciprocal_)},
-                                 .weight = pass.weights.at(weight_),
-                                 .dout = pass.work.dinner.data(),
-                                 .dx = pass.work.dx.data(),
-                                 .dweight = dweight,
-                                 .dbias = dbias},
-                                pass.rows(), width_);
-    pass.gradient->leave(bias, turn);
-    pass.gradient->leave(weight, turn);
-    pass.show_gradient(weight_);
-    pass.show_gradient(bias_);
+  float *dweight = pass.gradient->at(weight_), *dbias = pass.gradient->at(bias_);
+  pass.gradient->enter(weight, turn, pass.member);  // the weight's ticket covers the bias too
+  if (turn.first) {
+    std::fill_n(dweight, width_, 0.0f);
+    std::fill_n(dbias, width_, 0.0f);
   }
-  pass.member.meet();
+  kernels::layernorm_backward({.saved = {normal.data, normal.type, saved.floats(reciprocal_)},
+                               .weight = pass.weights.at(weight_),
+                               .dout = pass.work.dinner.data(),
+                               .dx = pass.work.dx.data(),
+                               .dweight = dweight,
+                               .dbias = dbias},
+                              pass.rows(), width_);
+  pass.gradient->leave(bias, turn);
+  pass.gradient->leave(weight, turn);
+  pass.show_gradient(weight_);
+  pass.show_gradient(bias_);
+}
+
+// Without parameters there is nothing to sum over rows: each member computes its own.
+void Norm::backward_rmsnorm(const Pass& pass, const SavedSet& saved) const {
+  const Range mine = pass.member.part(pass.rows());
+  const size_t at = mine.begin * width_;
+  const SavedTensor normal = saved[normal_].at(at);
+  kernels::rmsnorm_backward({.saved = {normal.data, normal.type, saved.floats(reciprocal_) + mine.begin},
+                             .dout = pass.work.dinner.data() + at,
+                             .dx = pass.work.dx.data() + at},
+                            mine.size(), width_);
 }
 
 }  // namespace quern::nn

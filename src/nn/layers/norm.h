@@ -1,4 +1,4 @@
-// LayerNorm of the residual stream, with weight and bias.
+// Normalization of the residual stream: LayerNorm with weight and bias, or RMS norm without parameters.
 #pragma once
 
 #include <cstddef>
@@ -7,16 +7,18 @@
 #include <string_view>
 
 #include "nn/declaration.h"
+#include "nn/layers/kinds.h"
 #include "nn/pass.h"
 #include "nn/regions.h"
 
 namespace quern::nn {
 
 struct NormSpec {
-  std::string name;  // its parameters are NAME.weight and NAME.bias
+  std::string name;  // its parameters, if any, are NAME.weight and NAME.bias
   size_t width;
   const NormRegions& regions;
   std::optional<size_t> block = {};  // for profiles
+  NormKind kind = NormKind::kLayernorm;
 };
 
 class Norm {
@@ -42,12 +44,19 @@ class Norm {
  private:
   void run(const Pass& pass, const float* x, float* sum, Range rows, const SavedTensor& normal,
            float* reciprocal) const;
+  void run_layernorm(const Pass& pass, const float* x, float* sum, Range rows, const SavedTensor& normal,
+                     float* reciprocal) const;
+  void run_rmsnorm(const Pass& pass, const float* x, float* sum, Range rows, const SavedTensor& normal,
+                   float* reciprocal) const;
+  void backward_layernorm(const Pass& pass, const SavedSet& saved) const;
+  void backward_rmsnorm(const Pass& pass, const SavedSet& saved) const;
 
   std::string name_;
   size_t width_;
-  ParameterId weight_, bias_;
-  SlotId normal_;      // (R, C) the normalized input; the output is recomputed from it
-  SlotId reciprocal_;  // (R) of the input's standard deviation
+  NormKind kind_;
+  ParameterId weight_{}, bias_{};  // of LayerNorm
+  SlotId normal_;                  // (R, C) the normalized input; the output is recomputed from it
+  SlotId reciprocal_;              // (R) of the input's standard deviation, or root mean square
   const NormRegions* regions_;
   int32_t tag_;
 };

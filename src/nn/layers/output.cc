@@ -6,16 +6,20 @@
 
 namespace quern::nn {
 
-Output::Output(Declaration& model, ParameterId table) : linear_(model, table, kOutput) { declare(model); }
+Output::Output(Declaration& model, ParameterId table, float cap) : linear_(model, table, kOutput), cap_(cap) {
+  declare(model);
+}
 
-Output::Output(Declaration& model, const std::string& name, size_t width, size_t outputs)
-    : linear_(model, {.name = name,
-                      .in = width,
-                      .out = outputs,
+Output::Output(Declaration& model, const OutputSpec& spec, float cap)
+    : linear_(model, {.name = spec.name,
+                      .in = spec.width,
+                      .out = spec.outputs,
                       .regions = kOutput,
                       .bias = false,
                       .order = Product::kOutIn,
-                      .hidden = false}) {
+                      .initial = spec.initial,
+                      .hidden = false}),
+      cap_(cap) {
   declare(model);
 }
 
@@ -25,8 +29,17 @@ void Output::declare(Declaration& model) const {
   model.activations.cost.output_products += static_cast<double>(linear_.in()) * static_cast<double>(linear_.out());
 }
 
-void Output::logits(const Pass& pass, Range rows, float* out) const {
+// The logits before the soft cap.
+void Output::project(const Pass& pass, Range rows, float* out) const {
   linear_.forward(pass, pass.work.inner.data() + rows.begin * linear_.in(), {out}, rows.size());
+  pass.member.meet();
+}
+
+void Output::logits(const Pass& pass, Range rows, float* out) const {
+  project(pass, rows, out);
+  if (cap_ == 0.0f) return;
+  const Range mine = pass.member.part(rows.size() * linear_.out(), 16);
+  kernels::soft_cap(out + mine.begin, mine.size(), cap_);
   pass.member.meet();
 }
 
@@ -38,7 +51,7 @@ void Output::losses(const Pass& pass, Range chunk, float scale, bool gradient) c
   {
     const Timed timed(kCrossEntropy, static_cast<double>(mine.size() * V * (gradient ? 8 : 4)));
     kernels::cross_entropy(pass.work.logits.data() + mine.begin * V, V, pass.batch.columns.ints(kTargetsColumn) + first,
-                           mine.size(), V, scale, pass.work.losses.data() + first, gradient);
+                           mine.size(), V, scale, pass.work.losses.data() + first, gradient, cap_);
   }
   pass.member.meet();
   pass.show("loss", pass.work.losses.data() + chunk.begin, chunk.size());
@@ -47,7 +60,7 @@ void Output::losses(const Pass& pass, Range chunk, float scale, bool gradient) c
 void Output::forward(const Pass& pass) const {
   for (size_t first = 0; first < pass.rows(); first += pass.work.output_chunk) {
     const Range chunk{first, std::min(first + pass.work.output_chunk, pass.rows())};
-    logits(pass, chunk, pass.work.logits.data());
+    project(pass, chunk, pass.work.logits.data());
     losses(pass, chunk, 1.0f, false);
   }
 }
@@ -57,7 +70,7 @@ void Output::forward_backward(const Pass& pass, float scale) const {
   float* dlogits = pass.work.logits.data();
   for (size_t first = 0; first < pass.rows(); first += pass.work.output_chunk) {
     const Range chunk{first, std::min(first + pass.work.output_chunk, pass.rows())};
-    logits(pass, chunk, dlogits);
+    project(pass, chunk, dlogits);
     pass.show("logits", dlogits, chunk.size() * linear_.out());
     losses(pass, chunk, scale, true);
     linear_.backward_input(pass, dlogits, pass.work.dinner.data() + first * C, chunk.size());

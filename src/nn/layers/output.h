@@ -3,17 +3,25 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "nn/layers/linear.h"
 
 namespace quern::nn {
 
+struct OutputSpec {
+  std::string name;
+  size_t width, outputs;
+  Initial initial = Initial::normal(0.02);
+};
+
+// With a soft cap above 0, a logit z becomes cap * tanh(z / cap).
 class Output {
  public:
   // Tied: its matrix is the rows of `table` (outputs, width), such as the token embedding.
-  Output(Declaration& model, ParameterId table);
+  Output(Declaration& model, ParameterId table, float cap = 0.0f);
   // With a matrix of its own, NAME.weight (outputs, width).
-  Output(Declaration& model, const std::string& name, size_t width, size_t outputs);
+  Output(Declaration& model, const OutputSpec& spec, float cap = 0.0f);
 
   // Writes the logits of `rows` of work.inner to `out` (rows, outputs). The members synchronize.
   void logits(const Pass& pass, Range rows, float* out) const;
@@ -28,9 +36,11 @@ class Output {
 
  private:
   void declare(Declaration& model) const;
+  void project(const Pass& pass, Range rows, float* out) const;
   void losses(const Pass& pass, Range rows, float scale, bool gradient) const;
 
   Linear linear_;
+  float cap_;
 };
 
 }  // namespace quern::nn

@@ -10,27 +10,45 @@ namespace quern::nn {
 namespace {
 
 // Normal with standard deviation 0.02, for projections back into the residual stream 0.02 / sqrt(2 layers).
-BlockSpec block_spec(const ModelConfig& config, size_t index) {
+BlockSpec block_spec(const ModelConfig& config, const std::shared_ptr<const RotaryTable>& rotary, size_t index) {
   const std::string name = "h." + std::to_string(index);
   const size_t C = config.width;
-  const Initial residual = Initial::normal(0.02 / std::sqrt(2.0 * static_cast<double>(config.layers)));
+  const double deviation = 0.02 / std::sqrt(2.0 * static_cast<double>(config.layers));
+  const Initial residual = config.zero_projections ? Initial::constant(0) : Initial::normal(deviation);
   return {.name = name,
-          .norm1 = {.name = name + ".ln_1", .width = C, .regions = kNorm1, .block = index},
+          .norm1 = {.name = name + ".ln_1", .width = C, .regions = kNorm1, .block = index, .kind = config.norm},
           .attention = {.name = name + ".attn",
                         .qkv = name + ".attn.c_attn",
                         .project = name + ".attn.c_proj",
                         .width = C,
                         .heads = config.heads,
                         .block = index,
-                        .project_initial = residual},
-          .norm2 = {.name = name + ".ln_2", .width = C, .regions = kNorm2, .block = index},
+                        .project_initial = residual,
+                        .qk_norm = config.qk_norm,
+                        .rotary = rotary},
+          .norm2 = {.name = name + ".ln_2", .width = C, .regions = kNorm2, .block = index, .kind = config.norm},
           .feed_forward = {.expand = name + ".mlp.c_fc",
                            .activation = name + ".mlp.act",
                            .contract = name + ".mlp.c_proj",
                            .width = C,
                            .inner_width = 4 * C,
                            .block = index,
+                           .kind = config.activation,
                            .contract_initial = residual}};
+}
+
+std::shared_ptr<RotaryTable> rotary_of(Declaration& model, const ModelConfig& config) {
+  if (config.positions != Positions::kRotary) return nullptr;
+  return std::make_shared<RotaryTable>(model, config.context, config.head_dim());
+}
+
+Output output_of(Declaration& model, const ModelConfig& config, ParameterId tokens) {
+  if (config.tied_output) return {model, tokens, config.logit_cap};
+  const OutputSpec spec{.name = "lm_head",
+                        .width = config.width,
+                        .outputs = config.vocabulary,
+                        .initial = config.zero_projections ? Initial::constant(0) : Initial::normal(0.02)};
+  return {model, spec, config.logit_cap};
 }
 
 }  // namespace
@@ -42,13 +60,15 @@ struct Gpt2::Built {
 
 Gpt2::Layers::Layers(Declaration& model, const ModelConfig& config)
     : embedding(model, {.tokens = "wte.weight",
-                        .positions = "wpe.weight",
+                        .positions = config.positions == Positions::kLearned ? "wpe.weight" : "",
                         .vocabulary = config.vocabulary,
                         .context = config.context,
                         .width = config.width}),
-      blocks(model, config.layers, [&](size_t index) { return block_spec(config, index); }),
-      final_norm(model, model.activations.head, {.name = "ln_f", .width = config.width, .regions = kFinalNorm}),
-      output(model, embedding.tokens()) {}
+      rotary(rotary_of(model, config)),
+      blocks(model, config.layers, [&](size_t index) { return block_spec(config, rotary, index); }),
+      final_norm(model, model.activations.head,
+                 {.name = "ln_f", .width = config.width, .regions = kFinalNorm, .kind = config.norm}),
+      output(output_of(model, config, embedding.tokens())) {}
 
 Gpt2::Built Gpt2::build(const ModelConfig& config) {
   check(config);
@@ -63,7 +83,9 @@ Declaration Gpt2::declare(const ModelConfig& config) { return build(config).decl
 Gpt2::Gpt2(const ModelConfig& config, bool packed) : Gpt2(config, build(config), packed) {}
 
 Gpt2::Gpt2(const ModelConfig& config, Built built, bool packed)
-    : LanguageModel(config, std::move(built.declaration), packed), layers_(std::move(built.layers)) {}
+    : LanguageModel(config, std::move(built.declaration), packed), layers_(std::move(built.layers)) {
+  if (layers_.rotary != nullptr) layers_.rotary->compute();
+}
 
 void Gpt2::forward(const Pass& pass) const {
   assert(pass.rows() <= pass.work.rows() && pass.batch.first_position + pass.batch.T <= config().context);

@@ -1,6 +1,9 @@
 // GPT-2: pre-norm transformer blocks on token and position embeddings, with an output projection tied to the token
-// embedding. Names and layouts of its parameters are those of Hugging Face.
+// embedding. Names and layouts of its parameters are those of Hugging Face. ModelConfig can replace parts of it: another
+// norm, rotary positions, another activation, ...
 #pragma once
+
+#include <memory>
 
 #include "nn/layers/block.h"
 #include "nn/layers/embedding.h"
@@ -28,6 +31,7 @@ class Gpt2 final : public LanguageModel {
   struct Layers {
     Layers(Declaration& model, const ModelConfig& config);
     Embedding embedding;
+    std::shared_ptr<RotaryTable> rotary;  // null without rotary positions
     BlockStack blocks;
     Norm final_norm;
     Output output;

@@ -1,5 +1,7 @@
 #include "nn/models/model_config.h"
 
+#include <cmath>
+
 #include "core/error.h"
 #include "kernels/attention.h"
 
@@ -24,6 +26,12 @@ void check(const ModelConfig& config) {
   check_range("width / heads", config.head_dim(), kernels::kMaxHeadDim);
   if (!(config.dropout >= 0.0f && config.dropout < 1.0f)) {
     throw Error("[model] dropout: expected 0 or more and below 1, found {}", config.dropout);
+  }
+  if (config.positions == Positions::kRotary && config.head_dim() % 2 != 0) {
+    throw Error("[model] width / heads: expected an even number for rotary positions, found {}", config.head_dim());
+  }
+  if (!(config.logit_cap >= 0.0f) || std::isinf(config.logit_cap)) {
+    throw Error("[model] logit_cap: expected 0 or more, found {}", config.logit_cap);
   }
 }
 

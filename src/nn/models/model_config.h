@@ -1,9 +1,10 @@
-// The dimensions of a language model.
+// The dimensions and variants of a language model.
 #pragma once
 
 #include <cstddef>
 
 #include "kernels/types.h"
+#include "nn/layers/kinds.h"
 
 namespace quern::nn {
 
@@ -24,6 +25,15 @@ struct ModelConfig {
   // Format of the activations saved for backward and of the matrices in products. Arithmetic, the weights that the
   // optimizer updates, norms, biases and embedding rows are fp32.
   kernels::DType storage = kernels::DType::kF32;
+
+  // GPT-2's choices are the defaults.
+  NormKind norm = NormKind::kLayernorm;
+  Positions positions = Positions::kLearned;
+  Activation activation = Activation::kGelu;
+  bool qk_norm = false;           // RMS norm of each head's queries and keys
+  bool zero_projections = false;  // initialize projections into the residual stream, and an untied output, with zeros
+  bool tied_output = true;        // the output projection is the token table
+  float logit_cap = 0.0f;         // soft cap: logits become cap * tanh(logit / cap); 0 for none
 
   size_t head_dim() const { return width / heads; }
   bool operator==(const ModelConfig&) const = default;
