@@ -92,8 +92,10 @@ HWY_INLINE float Turn(const Args& args, size_t r, float before) {
   return reciprocal;
 }
 
+// The copy of the arguments keeps them in registers: a vector store might change what a reference refers to.
 template <class Of>
-HWY_NOINLINE void Pipeline(const Args& args) {
+HWY_NOINLINE void Pipeline(const Args& arguments) {
+  const Args args = arguments;
   if (args.rows == 0) return;
   float reciprocal = Turn<Of, true, false>(args, 0, 0.0f);
   for (size_t r = 1; r < args.rows; ++r) reciprocal = Turn<Of, true, true>(args, r, reciprocal);

@@ -81,8 +81,10 @@ HWY_INLINE Coefficients Turn(const RmsnormBackward& args, size_t r, size_t C, Co
   return {args.saved.reciprocal[r], -(Sum16(products) / static_cast<float>(C))};
 }
 
+// The copy of the arguments keeps them in registers: a vector store might change what a reference refers to.
 template <class Of>
-HWY_NOINLINE void Pipeline(const RmsnormBackward& args, size_t rows, size_t C) {
+HWY_NOINLINE void Pipeline(const RmsnormBackward& arguments, size_t rows, size_t C) {
+  const RmsnormBackward args = arguments;
   if (rows == 0) return;
   Coefficients coefficients = Turn<Of, true, false>(args, 0, C, {});
   for (size_t r = 1; r < rows; ++r) coefficients = Turn<Of, true, true>(args, r, C, coefficients);
