@@ -33,6 +33,16 @@ const Bars& bars_of(const std::string& preset) {
   return *std::find_if(std::begin(kBars), std::end(kBars), [&](const Bars& bars) { return bars.preset == preset; });
 }
 
+}  // namespace
+
+std::vector<std::string_view> train_presets() {
+  std::vector<std::string_view> names;
+  for (const Bars& bars : kBars) names.emplace_back(bars.preset);
+  return names;
+}
+
+namespace {
+
 RunConfig config_of(const TrainWorkload& workload, size_t threads) {
   RunConfig config = train::preset(workload.preset);
   config.model.dropout = 0;

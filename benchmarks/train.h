@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "benchmarks/harness.h"
 
 namespace quern::bench {
+
+// The presets with a bar: those that peers are compared on.
+std::vector<std::string_view> train_presets();
 
 struct TrainWorkload {
   std::string preset = "tiny";

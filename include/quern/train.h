@@ -45,7 +45,7 @@ struct Step {
 struct TrainOptions {
   std::vector<std::filesystem::path> data = {};  // text files, folders, .jsonl or token shards; none: generated stories
   std::filesystem::path out = {};                // the folder of the run: new or empty, unless `resume`
-  std::optional<std::string> preset = {};        // "tiny" (the default), "small" or "gpt2"
+  std::optional<std::string> preset = {};        // "tiny" (the default), "small", "gpt2", "minute" or "ten-minutes"
   std::filesystem::path config = {};             // a TOML file
   std::vector<std::string> settings = {};        // "model.layers=2"
   std::optional<uint64_t> steps = {};            // train.steps

@@ -18,7 +18,7 @@ namespace quern::python {
 namespace {
 
 constexpr const char* kPresetDoc =
-    R"(Returns the settings of a preset (tiny, small or gpt2), to pass to train() as `config`.
+    R"(Returns the settings of a preset (tiny, small, gpt2, minute or ten-minutes), to pass to train() as `config`.
 
 >>> config = quern.preset("tiny")
 >>> config["model"]["layers"], config["train"]["steps"]

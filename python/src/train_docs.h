@@ -6,8 +6,8 @@ namespace quern::python {
 inline constexpr const char* kTrainDoc = R"(Trains a model and returns a TrainResult; `out` is the folder of the run.
 
 data: a text file, a folder, .jsonl or token shards, or a list of them; None for generated stories. Settings, each
-overriding those before it: `preset` (tiny, small or gpt2; tiny by default), `config` (a TOML file, or a dict as
-returned by preset()), `set` ({"model.layers": 2}), `tokenizer` ("byte", "char", "bpe" or the path of a
+overriding those before it: `preset` ("tiny" by default; "minute" and "ten-minutes" give the best model in that time on
+two cores), `config` (a TOML file, or a dict as returned by preset()), `set` ({"model.layers": 2}), `tokenizer` ("byte", "char", "bpe" or the path of a
 tokenizer.json), `steps` and `threads`. The result is bit-identical to that of `quern train` with the same settings,
 with any number of threads.
 

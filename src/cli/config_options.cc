@@ -74,7 +74,8 @@ void apply(train::RunConfig& config, const ConfigOptions& options) {
 
 void add_config_options(Parser command, ConfigOptions& options) {
   command.add_words("DATA", options.data, "Text files, directories, .jsonl files or token shards (.bin)");
-  command.add_text("--preset", options.preset, "NAME", "Base configuration: tiny (default), small or gpt2");
+  command.add_text("--preset", options.preset, "NAME",
+                   "Base configuration: " + train::preset_list() + "; tiny by default");
   command.add_text("--config", options.config_file, "FILE", "TOML file with settings; overrides the preset");
   command.add_list("--set", options.settings, "TABLE.NAME=VALUE", "Set one setting; overrides --config; repeatable");
   for (const Flag& flag : kFlags) add_flag(command, options, flag);

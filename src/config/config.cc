@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <string>
@@ -16,42 +15,6 @@
 
 namespace quern::train {
 namespace {
-
-RunConfig tiny() { return {}; }
-
-RunConfig small() {
-  RunConfig config;
-  config.model = {.layers = 6, .heads = 6, .width = 384, .context = 256, .vocabulary = 0, .dropout = 0.1};
-  config.train.steps = 2000;
-  config.train.batch = 8;
-  config.train.validation_interval = 250;
-  config.optimizer.rate = 1e-3;
-  config.optimizer.min_rate = 1e-4;
-  config.optimizer.warmup = 100;
-  return config;
-}
-
-// The vocabulary is padded from 50,257 tokens by 47 rows to a multiple of 64, to fill the last blocks of columns.
-RunConfig gpt2() {
-  RunConfig config;
-  config.model = {.layers = 12, .heads = 12, .width = 768, .context = 64, .vocabulary = 50304, .dropout = 0.0};
-  config.train.steps = 2000;
-  config.train.batch = 4;
-  config.train.validation_interval = 250;
-  config.optimizer.rate = 6e-4;
-  config.optimizer.min_rate = 6e-5;
-  config.optimizer.warmup = 200;
-  config.optimizer.beta2 = 0.95;
-  config.data.tokenizer = TokenizerKind::kBpe;
-  config.data.vocabulary = 50257;
-  return config;
-}
-
-struct Preset {
-  std::string_view name;
-  RunConfig (*make)();
-};
-constexpr std::array<Preset, 3> kPresets = {{{"tiny", tiny}, {"small", small}, {"gpt2", gpt2}}};
 
 // Rounded to 15 digits, so that a tenth of 1e-5 is printed as 1e-06 and not as 1.0000000000000002e-06.
 double tenth(double rate) {
@@ -132,20 +95,6 @@ void check_data(const RunConfig::Data& data, uint64_t vocabulary) {
 
 }  // namespace
 
-RunConfig preset(std::string_view name) {
-  for (const Preset& candidate : kPresets) {
-    if (candidate.name == name) return candidate.make();
-  }
-  throw Error("[config] preset: expected tiny, small or gpt2, found {}{}", in_quotes(name),
-              did_you_mean(name, preset_names()));
-}
-
-std::vector<std::string_view> preset_names() {
-  std::vector<std::string_view> names;
-  for (const Preset& candidate : kPresets) names.push_back(candidate.name);
-  return names;
-}
-
 // The constant schedule does not use min_rate.
 void lower_min_rate(RunConfig& config) {
   RunConfig::Optimizer& optimizer = config.optimizer;
@@ -161,8 +110,9 @@ void validate_settings(const RunConfig& config) {
                 model.width);
   }
   if (model.positions == nn::Positions::kRotary && model.width / model.heads % 2 != 0) {
-    throw Error("[config] model.width: expected an even number per head for model.positions=rotary, found {} / {} heads",
-                model.width, model.heads);
+    throw Error(
+        "[config] model.width: expected an even number per head for model.positions=rotary, found {} / {} heads",
+        model.width, model.heads);
   }
   if (const uint64_t sequences = config.train.batch * config.train.accumulation; sequences > UINT32_MAX) {
     throw Error("[config] train.batch x train.accumulation: expected at most {} sequences, found {}", UINT32_MAX,

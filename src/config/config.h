@@ -156,9 +156,10 @@ std::string tokenizer_text(const RunConfig::Data& data);  // one of these, or th
 // stop, skip or rollback.
 std::string_view policy_name(Policy policy);
 
-// tiny, small or gpt2. Error, listing them, for any other name.
+// Error, listing the presets, for an unknown name.
 RunConfig preset(std::string_view name);
 std::vector<std::string_view> preset_names();
+std::string preset_list();  // "tiny, small, ... or ten-minutes"
 
 // Sets the fields, and the history, that the TOML text contains and leaves the others unchanged. Error with
 // `file`:line:column for a syntax error, an unknown name (with a suggestion), a wrong type, or a value out of range;

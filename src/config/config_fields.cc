@@ -261,15 +261,6 @@ constexpr Field kFields[] = {
     {"init", "weights_hash", "The weights hash of that model, recorded when the run starts.", weights_hash()},
 };
 
-std::string join_choices(std::span<const std::string_view> names) {
-  std::string text;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
-    text += names[i];
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string_view precision_name(Precision precision) { return kPrecisions[static_cast<size_t>(precision)]; }
@@ -294,6 +285,15 @@ std::span<const std::string_view> words_of(const Field& field) {
   if (const auto* text = std::get_if<TextField>(&field.kind)) return text->words;
   if (std::holds_alternative<FlagField>(field.kind)) return kFlags;
   return {};
+}
+
+std::string join_choices(std::span<const std::string_view> names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
+    text += names[i];
+  }
+  return text;
 }
 
 std::string allowed_values(const Field& field) {

@@ -61,6 +61,9 @@ std::string value_text(const Field& field, const RunConfig& config);
 // The words that the field allows, for suggestions: empty for numbers and lists.
 std::span<const std::string_view> words_of(const Field& field);
 
+// "cosine, linear or constant".
+std::string join_choices(std::span<const std::string_view> names);
+
 // "1 to 1000", "cosine, linear or constant"; empty for lists.
 std::string allowed_values(const Field& field);
 

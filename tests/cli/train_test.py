@@ -70,7 +70,7 @@ class Train(program.ProgramTest):
         self.assertIn("done: 3 steps", self.resume("run", "--steps", "3"))
 
     def test_printed_config_round_trips(self):
-        for preset in ("tiny", "small", "gpt2"):
+        for preset in ("tiny", "small", "gpt2", "minute", "ten-minutes"):
             printed = self.works("train", "--preset", preset, "--print-config")
             file = self.write("config.toml", printed)
             self.assertEqual(self.works("train", "--config", file, "--print-config"), printed)
