@@ -16,6 +16,9 @@ TEST(Synonyms, NamesOfOtherProgramsLeadToSettings) {
   EXPECT_EQ(setting("model.steps"), "train.steps");
   EXPECT_EQ(setting("gradient_acumulation_steps"), "train.accumulation");  // also misspelled
   EXPECT_EQ(setting("stpes"), "train.steps");
+  EXPECT_EQ(setting("tie_word_embeddings"), "model.tied_output");
+  EXPECT_EQ(setting("rope"), "model.positions");
+  EXPECT_EQ(setting("optim"), "optimizer.kind");
   EXPECT_EQ(setting("frobnicate"), "");
   EXPECT_EQ(setting(""), "");
   EXPECT_EQ(setting("."), "");
