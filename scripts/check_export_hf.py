@@ -7,7 +7,7 @@ Run by hand; neither the build nor the tests need it:
     python3 -m venv venv && venv/bin/pip install torch==2.13.0 transformers safetensors tokenizers numpy
     venv/bin/python scripts/check_export_hf.py [RUN_DIR...]
 
-Without RUN_DIR, trains three small runs, with byte, char and BPE tokenizers, and checks each. Quern's side runs in the
+Without RUN_DIR, trains four small runs, with byte, char and BPE tokenizers and with an untied output, and checks each. Quern's side runs in the
 Python that the package was built for, QUERN_PYTHON or /usr/bin/python3, with its own NumPy. Tested with torch 2.13.0,
 transformers 5.23.0, tokenizers 0.23.3. Exits with 1 if anything differs.
 """
@@ -32,8 +32,9 @@ PROMPT, LENGTH = "Once upon", 20
 
 def train(folder):
     import quern
-    for kind in ("byte", "char", "bpe"):
-        quern.train(out=f"{folder}/{kind}", steps=100, set={**SETTINGS, "data.tokenizer": kind}, progress=False)
+    for kind, tied in (("byte", True), ("char", True), ("bpe", True), ("bpe", False)):
+        quern.train(out=f"{folder}/{kind}{'' if tied else '-untied'}", steps=100, progress=False,
+                    set={**SETTINGS, "data.tokenizer": kind, "model.tied_output": tied})
 
 
 def encoded(model, text):
@@ -144,7 +145,7 @@ def main():
         folder, runs = pathlib.Path(name), sys.argv[1:]
         if not runs:
             by_quern("--train", folder)
-            runs = [folder / kind for kind in ("byte", "char", "bpe")]
+            runs = [folder / kind for kind in ("byte", "char", "bpe", "bpe-untied")]
         for number, run in enumerate(runs):
             check_run(report, run, folder / str(number))
     return 1 if report.failures else 0

@@ -19,8 +19,8 @@ struct HfConfig {
 // transformers can open it.
 std::string unlike_gpt2(const nn::ModelConfig& model);
 
-// A GPT2LMHeadModel with the tanh approximation of GELU, or, for other models, the type "quern" with its settings, which
-// transformers refuses.
+// A GPT2LMHeadModel with the tanh approximation of GELU, or, for other models, the type "quern" with its settings,
+// which transformers refuses.
 std::string to_json(const HfConfig& config);
 
 }  // namespace quern::checkpoint

@@ -45,7 +45,8 @@ std::vector<ExtraFile> files_of(const HfModel& model) {
   if (model.config.end_of_text) {
     files.push_back({.name = "generation_config.json", .text = generation_config(*model.config.end_of_text)});
   }
-  for (ExtraFile& file : hf_tokenizer_files(model.tokenizer, model.config.model.context)) files.push_back(std::move(file));
+  for (ExtraFile& file : hf_tokenizer_files(model.tokenizer, model.config.model.context))
+    files.push_back(std::move(file));
   return files;
 }
 

@@ -38,6 +38,14 @@ class Export(program.ProgramTest):
                    says=["config.toml: expected a new or empty folder, found a file"])
         self.assertEqual(program.contents(self.folder), before)
 
+    def test_a_model_that_transformers_lacks(self):
+        self.train("rotary", *SETTINGS, "--steps", "1", "--set", "model.positions=rotary")
+        self.fails("export", self.path("rotary"), "--out", self.path("out"),
+                   says=["expected a model that transformers can open", "found model.positions=rotary"])
+        self.assertFalse((self.folder / "out").exists())
+        config = json.loads((self.folder / "rotary/checkpoints/step-00000001/config.json").read_text())
+        self.assertEqual((config["model_type"], config["positions"]), ("quern", "rotary"))
+
     def test_bad_usage(self):
         self.train("run", *SETTINGS)
         run, out = self.path("run"), ("--out", self.path("out"))
