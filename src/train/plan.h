@@ -15,7 +15,7 @@ namespace quern::train {
 
 // Memory by purpose, in bytes.
 struct MemoryPlan {
-  size_t program = 0;  // resident before the run allocates anything: the program and data already loaded
+  size_t program = 0;   // resident before the run allocates anything: the program and data already loaded
   size_t weights = 0;   // including constant tables of the model
   size_t packed = 0;    // copies of the weights in the order in which products read them
   size_t gradient = 0;  // shared by all workers

@@ -2,7 +2,8 @@
 
 Runs that save after every second step, so that much of their time is saving, are killed with SIGKILL and resumed
 until they end: 20 times after a random time, 10 times when a certain file of a checkpoint has appeared; 6 times with
-text that is tokenised while training, 6 times with a shuffled mixture of compressed text. Each must end with the
+text that is tokenised while training, 6 times with a shuffled mixture of compressed text, 20 times with Muon and every
+setting of the model that differs from GPT-2. Each must end with the
 weights of an uninterrupted run, every step logged once, and no leftover files.
 """
 
@@ -19,6 +20,7 @@ from program import QUERN, SMALL
 
 RANDOM_KILLS = 20
 AIMED_KILLS = 10
+MUON_KILLS = 20
 STREAM_KILLS = 6
 # Of a checkpoint, in the order in which they appear; the first stands for the folder itself.
 FILES = ("", "model.safetensors", "optimizer.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json",
@@ -26,6 +28,9 @@ FILES = ("", "model.safetensors", "optimizer.safetensors", "config.json", "token
 STEPS = 300
 SETTINGS = (*SMALL, "--steps", STEPS, "--dropout", "0.1", "--set", "checkpoint.interval=2", "--set", "log.interval=1",
             "--set", "train.validation_interval=50")
+MODERN = [word for setting in ("norm=rmsnorm", "positions=rotary", "activation=relu2", "qk_norm=true",
+                               "zero_projections=true", "tied_output=false", "logit_cap=15")
+          for word in ("--set", "model." + setting)]
 
 
 class Kill(program.ProgramTest):
@@ -136,6 +141,19 @@ class KillAnyTime(Kill):
         print(f"{RANDOM_KILLS + AIMED_KILLS} kills in {runs} runs of {self.duration:.2f} s: {self.during_save} during "
               f"a save ({hit} of the {RANDOM_KILLS} at random), {self.before_start} before there was a config.toml")
         self.assertGreaterEqual(self.during_save, 3)
+
+
+class KillMuon(Kill):
+    """Another optimizer, with other states, and another model."""
+
+    settings = (*SETTINGS, "--set", "optimizer.kind=muon", "--set", "optimizer.schedule=wsd", *MODERN)
+
+    def test_killed_runs_end_bit_identically(self):
+        self.train("one", *self.settings, "--threads", "1")
+        self.assertEqual(self.hash("one"), self.expected)
+        runs = self.survive("muon", MUON_KILLS, self.after_a_time)
+        print(f"{MUON_KILLS} kills in {runs} runs of {self.duration:.2f} s, {self.before_start} before there was a "
+              "config.toml")
 
 
 class KillStream(Kill):

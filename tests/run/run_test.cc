@@ -16,6 +16,7 @@
 #include "data/batch_source.h"
 #include "data/token_shard_writer.h"
 #include "support/message.h"
+#include "support/modern.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
 #include "train/plan.h"
@@ -144,8 +145,9 @@ TEST_F(RunTest, ResumedRunEqualsAnUninterruptedOne) {
 }
 
 // Promises I1 to I4 for Muon: threads, recomputation, accumulation and interruptions together.
-TEST_F(RunTest, MuonRunsAreReproducible) {
+TEST_F(RunTest, RunsOfAModernModelWithMuonAreReproducible) {
   RunConfig config = small_config();
+  config.model = ::quern::test::modern(config.model);
   config.optimizer.kind = OptimizerRule::kMuon;
   config.optimizer.momentum_warmup = 5;
   config.train.batch = 16;

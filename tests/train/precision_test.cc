@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/recompute.h"
+#include "support/modern.h"
 #include "support/watchdog.h"
 #include "train/sequential.h"
 #include "train/trainer.h"
@@ -38,12 +39,17 @@ RunConfig deep_config(Precision precision) {
   return config;
 }
 
-TEST(Precision, RecomputeAndThreadsDoNotChangeTheWeights) {
+class PrecisionOf : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Models, PrecisionOf, ::testing::Bool(),
+                         [](const auto& test) { return test.param ? "Modern" : "Gpt2"; });
+
+TEST_P(PrecisionOf, RecomputeAndThreadsDoNotChangeTheWeights) {
   const ::quern::test::Watchdog watchdog("strategies");
   const RandomTokens tokens(3000, kVocabulary);
   std::vector<Trained> by_precision;
   for (const Precision precision : kPrecisions) {
     RunConfig config = deep_config(precision);
+    if (GetParam()) config.model = ::quern::test::modern(config.model);
     const data::TrainingBatches batches = test::batches_of(config, tokens);
     std::vector<Trained> results;
     for (const char* strategy : kStrategies) {

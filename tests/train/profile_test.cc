@@ -77,10 +77,11 @@ TEST(TrainerProfile, CountsEveryOperation) {
   const uint64_t micro_batches = 5 * 4;
   const auto rows = by_name(profile.rows());
   for (const char* name :
-       {"norm1 forward", "qkv forward", "attention forward", "project forward", "norm2 forward", "expand, activation forward",
-        "contract forward", "qkv input gradient", "qkv weight gradient", "attention backward", "project input gradient",
-        "project weight gradient", "expand input gradient", "expand weight gradient", "activation backward",
-        "contract input gradient", "contract weight gradient", "norm1 backward", "norm2 backward"}) {
+       {"norm1 forward", "qkv forward", "attention forward", "project forward", "norm2 forward",
+        "expand, activation forward", "contract forward", "qkv input gradient", "qkv weight gradient",
+        "attention backward", "project input gradient", "project weight gradient", "expand input gradient",
+        "expand weight gradient", "activation backward", "contract input gradient", "contract weight gradient",
+        "norm1 backward", "norm2 backward"}) {
     ASSERT_TRUE(rows.contains(name)) << name;
     EXPECT_EQ(rows.at(name).count, 3 * micro_batches) << name;
   }

@@ -63,15 +63,13 @@ Attention::Attention(Declaration& model, const AttentionSpec& spec)
   saved_out_ = plan.block.add(width_, plan.storage);
   saved_logsumexp_ = plan.block.add(heads_, kernels::DType::kF32);
   plan.need_wide(qkv_.out() + width_);  // both in fp32, if they are saved in 16 bits
-  plan.attention = {
-      .T = 0, .heads = heads_, .head_dim = width_ / heads_, .qkv_stride = qkv_.out(), .out_stride = width_};
+  plan.attention = shape(0);
   plan.cost.products += static_cast<double>(qkv_.in() * qkv_.out() + project_.in() * project_.out());
   plan.cost.attention_width += static_cast<double>(width_);
 }
 
-kernels::AttentionShape Attention::shape(const Pass& pass) const {
-  return {
-      .T = pass.batch.T, .heads = heads_, .head_dim = width_ / heads_, .qkv_stride = qkv_.out(), .out_stride = width_};
+kernels::AttentionShape Attention::shape(size_t T) const {
+  return {.T = T, .heads = heads_, .head_dim = width_ / heads_, .qkv_stride = qkv_.out(), .out_stride = width_};
 }
 
 float* Attention::fp32_qkv(const Pass& pass, const SavedSet& saved) const {
@@ -154,12 +152,11 @@ void Attention::transform_backward(const Pass& pass, const SavedSet& saved) cons
   for (size_t row = mine.begin; reciprocal_ && row < mine.end; ++row) {
     float* gradient = pass.work.dwide.data() + row * qkv_.out();
     float* normal = fp32_qkv(pass, saved) + row * qkv_.out();
-    kernels::rmsnorm_backward(
-        {.saved = {normal, kernels::DType::kF32, saved.floats(*reciprocal_) + row * 2 * heads_},
-         .dout = gradient,
-         .dx = gradient,
-         .add = false},
-        2 * heads_, width_ / heads_);
+    kernels::rmsnorm_backward({.saved = {normal, kernels::DType::kF32, saved.floats(*reciprocal_) + row * 2 * heads_},
+                               .dout = gradient,
+                               .dx = gradient,
+                               .add = false},
+                              2 * heads_, width_ / heads_);
   }
   rotate(pass, pass.work.dwide.data(), kernels::rotary_backward);
 }
@@ -168,7 +165,7 @@ void Attention::attend(const Pass& pass, const SavedSet& saved, const float* qkv
   const size_t T = pass.batch.T;
   for_my_heads(pass, heads_, [&](size_t s, size_t first, size_t last) {
     kernels::attention_forward(
-        shape(pass), qkv + s * T * qkv_.out(), out + s * T * width_, saved.floats(saved_logsumexp_) + s * heads_ * T,
+        shape(T), qkv + s * T * qkv_.out(), out + s * T * width_, saved.floats(saved_logsumexp_) + s * heads_ * T,
         dropout_of(pass, Purpose::kAttentionDropout, block_, s), first, last, pass.work.scratch(pass.member).attention);
   });
 }
@@ -221,7 +218,7 @@ void Attention::backward_attention(const Pass& pass, const SavedSet& saved) cons
   const float *qkv = fp32_qkv(pass, saved), *out = fp32_out(pass, saved);
   for_my_heads(pass, heads_, [&](size_t s, size_t first, size_t last) {
     kernels::attention_backward(
-        shape(pass), qkv + s * T * wide, out + s * T * width_, saved.floats(saved_logsumexp_) + s * heads_ * T,
+        shape(T), qkv + s * T * wide, out + s * T * width_, saved.floats(saved_logsumexp_) + s * heads_ * T,
         pass.work.dinner.data() + s * T * width_, pass.work.dwide.data() + s * T * wide,
         dropout_of(pass, Purpose::kAttentionDropout, block_, s), first, last, pass.work.scratch(pass.member).attention);
   });

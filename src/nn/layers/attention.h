@@ -1,6 +1,6 @@
-// Causal self-attention: projection to queries, keys and values, attention, and projection back. Queries and keys may be
-// normalized per head and rotated by their position. Training and decoding are the same layer; when decoding, keys and
-// values of earlier positions come from a cache.
+// Causal self-attention: projection to queries, keys and values, attention, and projection back. Queries and keys may
+// be normalized per head and rotated by their position. Training and decoding are the same layer; when decoding, keys
+// and values of earlier positions come from a cache.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class Attention {
   const std::string& output_name() const { return project_.name(); }
 
  private:
-  kernels::AttentionShape shape(const Pass& pass) const;
+  kernels::AttentionShape shape(size_t T) const;
   float* fp32_qkv(const Pass& pass, const SavedSet& saved) const;
   float* fp32_out(const Pass& pass, const SavedSet& saved) const;
   bool transforms() const { return reciprocal_.has_value() || rotary_ != nullptr; }
@@ -58,9 +58,9 @@ class Attention {
   DropoutSite site_;
   std::shared_ptr<const RotaryTable> rotary_;
   std::optional<SlotId> reciprocal_;  // (R, 2 heads) with QK-norm: of the root mean squares of queries and keys
-  SlotId saved_qkv_;        // (R, 3C), normalized and rotated
-  SlotId saved_out_;        // (R, C)
-  SlotId saved_logsumexp_;  // (sequences, heads, T)
+  SlotId saved_qkv_;                  // (R, 3C), normalized and rotated
+  SlotId saved_out_;                  // (R, C)
+  SlotId saved_logsumexp_;            // (sequences, heads, T)
 };
 
 }  // namespace quern::nn

@@ -1,6 +1,6 @@
 // GPT-2: pre-norm transformer blocks on token and position embeddings, with an output projection tied to the token
-// embedding. Names and layouts of its parameters are those of Hugging Face. ModelConfig can replace parts of it: another
-// norm, rotary positions, another activation, ...
+// embedding. Names and layouts of its parameters are those of Hugging Face. ModelConfig can replace parts of it:
+// another norm, rotary positions, another activation, ...
 #pragma once
 
 #include <memory>
