@@ -12,6 +12,7 @@
 #include "nn/models/gpt2.h"
 #include "quern/profile.h"
 #include "support/allocations.h"
+#include "support/modern.h"
 #include "train/trainer.h"
 
 namespace quern::train {
@@ -103,6 +104,11 @@ TEST(Trainer, WarmStepDoesNotAllocate) {
       config.train.recompute = *parse_recompute(recompute);
       check(config, fmt::format("{}, {}", precision_name(precision), recompute));
     }
+  }
+  config.model = ::quern::test::modern(config.model);
+  for (const OptimizerRule kind : {OptimizerRule::kAdamW, OptimizerRule::kMuon}) {
+    config.optimizer.kind = kind;
+    check(config, kind == OptimizerRule::kMuon ? "modern, Muon" : "modern");
   }
 }
 

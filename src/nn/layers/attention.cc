@@ -45,6 +45,7 @@ bool in_16_bits(const SavedTensor& saved) { return saved.type != kernels::DType:
 
 Attention::Attention(Declaration& model, const AttentionSpec& spec)
     : name_(spec.name),
+      transformed_(name_ + ".qkv"),
       width_(spec.width),
       heads_(spec.heads),
       block_(spec.block),
@@ -140,7 +141,7 @@ void Attention::transform(const Pass& pass, const SavedSet& saved, float* qkv) c
       pass.member.meet();
     }
   }
-  pass.show(name_ + ".qkv", target, pass.rows() * qkv_.out());
+  pass.show(transformed_, target, pass.rows() * qkv_.out());
 }
 
 // work.dwide from the gradient of the transformed queries and keys to that of the projection: this member's rows. A

@@ -53,6 +53,7 @@ class Attention {
   void backward_attention(const Pass& pass, const SavedSet& saved) const;
 
   std::string name_;
+  std::string transformed_;  // name of the normalized and rotated queries and keys
   size_t width_, heads_, block_;
   Linear qkv_, project_;
   DropoutSite site_;
