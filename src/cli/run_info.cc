@@ -8,6 +8,7 @@
 #include "cli/machine_json.h"
 #include "cli/warnings.h"
 #include "config/history.h"
+#include "config/model_settings.h"
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -67,7 +68,8 @@ Json describe(const std::string& folder, const train::RunConfig& config, const c
             {"heads", model.heads},
             {"width", model.width},
             {"context", model.context},
-            {"dropout", model.dropout}}},
+            {"dropout", model.dropout},
+            {"variants", train::variants_text(config)}}},
           {"checkpoint", newest.path().string()}};
 }
 
@@ -79,8 +81,10 @@ void print_text(const train::RunConfig& config, const checkpoint::Checkpoint& ne
   for (const train::RecordedChange& change : train::recorded_changes(config)) {
     fmt::print("change       {}\n", printable(train::to_text(change)));
   }
-  fmt::print("model        {} parameters: {} layers, {} heads, width {}, context {}\n", count_values(newest.model()),
-             model.layers, model.heads, model.width, model.context);
+  const std::string variants = train::variants_text(config);
+  fmt::print("model        {} parameters: {} layers, {} heads, width {}, context {}{}{}\n",
+             count_values(newest.model()), model.layers, model.heads, model.width, model.context,
+             variants.empty() ? "" : "; ", variants);
   fmt::print("validation   {}\n", validation_text(state));
   fmt::print("weights hash {}\n", checkpoint::weights_hash(newest.model()));
   fmt::print("checkpoint   {}\n", newest.path().string());

@@ -114,6 +114,10 @@ void validate_settings(const RunConfig& config) {
         "[config] model.width: expected an even number per head for model.positions=rotary, found {} / {} heads",
         model.width, model.heads);
   }
+  constexpr double kMinCap = 1e-3;  // far below any logit; a cap must have a reciprocal in fp32
+  if (model.logit_cap > 0 && model.logit_cap < kMinCap) {
+    throw Error("[config] model.logit_cap: expected 0 or at least {}, found {}", kMinCap, model.logit_cap);
+  }
   if (const uint64_t sequences = config.train.batch * config.train.accumulation; sequences > UINT32_MAX) {
     throw Error("[config] train.batch x train.accumulation: expected at most {} sequences, found {}", UINT32_MAX,
                 sequences);

@@ -82,7 +82,7 @@ struct Reason {
   bool from_helps;  // whether a run that starts from this one may change it
 };
 constexpr std::array<Reason, 7> kReasons = {{
-    {"model.", "it decides the shape of the weights", false},
+    {"model.", "the weights belong to that model", false},
     {"data.tokenizer", "the weights belong to the run's tokens", false},
     {"data.vocabulary", "the weights belong to the run's tokens", false},
     {"data.", "it decides the data of the run", true},

@@ -1,5 +1,12 @@
 #include "config/model_settings.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "config/config_fields.h"
+
 namespace quern::train {
 namespace {
 
@@ -16,6 +23,19 @@ kernels::DType storage_of(Precision precision) {
 }
 
 }  // namespace
+
+std::string variants_text(const RunConfig& config) {
+  constexpr std::array<std::string_view, 6> kSizes = {"layers", "heads", "width", "context", "vocabulary", "dropout"};
+  std::string text;
+  for (const Field& field : fields()) {
+    if (field.table != "model" || std::ranges::find(kSizes, field.name) != kSizes.end()) continue;
+    std::string value = value_text(field, config);
+    if (value == value_text(field, {})) continue;
+    std::erase(value, '"');
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", field.name, value);
+  }
+  return text;
+}
 
 nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
   return {.layers = config.model.layers,

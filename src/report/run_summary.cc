@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "config/history.h"
+#include "config/model_settings.h"
 #include "core/byte_size.h"
 #include "report/duration.h"
 #include "report/numbers.h"
@@ -50,9 +51,11 @@ std::string row(std::string_view name, std::string_view value) { return fmt::for
 
 std::string model_text(const train::RunConfig& config, std::optional<uint64_t> parameters) {
   const auto& model = config.model;
-  return fmt::format("{}{} layers, {} heads, width {}, context {}; {}",
+  const std::string variants = train::variants_text(config);
+  return fmt::format("{}{} layers, {} heads, width {}, context {}; {}{}{}",
                      parameters ? fmt::format("{} parameters: ", *parameters) : "", model.layers, model.heads,
-                     model.width, model.context, precision_name(config.train.precision));
+                     model.width, model.context, variants, variants.empty() ? "" : "; ",
+                     precision_name(config.train.precision));
 }
 
 std::string time_text(const RunSummary& summary) {

@@ -22,7 +22,7 @@ class Train(program.ProgramTest):
         self.assertIn("done: 5 steps", printed)
         info = self.info("run")
         self.assertEqual((info["step"], info["steps"], info["tokens"]), (5, 5, 5 * 8 * 32))
-        self.assertEqual(info["model"], {"layers": 1, "heads": 2, "width": 32, "context": 32, "dropout": 0.0})
+        self.assertEqual(info["model"], {"layers": 1, "heads": 2, "width": 32, "context": 32, "dropout": 0.0, "variants": ""})
         self.assertGreater(info["parameters"], 10000)
         self.assertGreater(info["val_loss"], 1)
         self.assertRegex(info["weights_hash"], r"\A[0-9a-f]{64}\Z")

@@ -7,6 +7,7 @@
 
 #include "config/config_fields.h"
 #include "config/history.h"
+#include "config/model_settings.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "support/message.h"
@@ -91,6 +92,13 @@ TEST(RunConfig, PresetsHaveTheSizesOfTheBenchmarks) {
   EXPECT_EQ(sizes("gpt2"), (std::vector<uint64_t>{12, 12, 768, 64, 4}));
   EXPECT_EQ(preset("gpt2").model.vocabulary, 50304u);
   EXPECT_HAS("expected tiny, small, gpt2, minute or ten-minutes, found 'huge'", message_of([] { preset("huge"); }));
+}
+
+TEST(RunConfig, VariantsAreTheSettingsThatDifferFromGpt2) {
+  EXPECT_EQ(variants_text(preset("small")), "");
+  EXPECT_EQ(variants_text(preset("minute")),
+            "norm=rmsnorm, positions=rotary, activation=relu2, qk_norm=true, zero_projections=true, "
+            "tied_output=false, logit_cap=15.0");
 }
 
 TEST(RunConfig, PresetsAreValidAndRoundTrip) {
@@ -279,6 +287,11 @@ TEST(Validate, RefusesInconsistentFields) {
   };
   EXPECT_EQ(message_with({}), "no error");
   EXPECT_HAS("model.width: expected a multiple of model.heads, which is 3, found 128", message_with({"model.heads=3"}));
+  EXPECT_HAS("model.width: expected an even number per head for model.positions=rotary, found 12 / 4 heads",
+             message_with({"model.positions=rotary", "model.width=12"}));
+  // 1e-39 gave NaN, because its reciprocal is infinite, and 1e-46 no cap at all.
+  EXPECT_HAS("model.logit_cap: expected 0 or at least 0.001, found 1e-39", message_with({"model.logit_cap=1e-39"}));
+  EXPECT_EQ(message_with({"model.logit_cap=0.001"}), "no error");
   EXPECT_HAS("optimizer.min_rate: expected at most", message_with({"optimizer.rate=1e-5"}));
   EXPECT_EQ(message_with({"optimizer.rate=1e-5", "optimizer.schedule=constant"}), "no error");
   EXPECT_HAS("model.vocabulary: expected 0 or at least data.vocabulary, which is 8192, found 100",
@@ -415,8 +428,8 @@ TEST(RunConfig, ResumesWithOtherStepsButNotAnotherModel) {
   EXPECT_NO_THROW(check_resumable(started, config, "runs/a"));
   config.model.width = 64;
   EXPECT_EQ(message_of([&] { check_resumable(started, config, "runs/a"); }),
-            "[config] model.width: expected 128, as the run was started with, found 64: it decides the shape of the "
-            "weights; start a new run");
+            "[config] model.width: expected 128, as the run was started with, found 64: the weights belong to that "
+            "model; start a new run");
   config = started;
   config.train.seed = 7;
   EXPECT_EQ(

@@ -86,9 +86,9 @@ class ExtendARun(program.ProgramTest):
 
     def test_what_cannot_change_says_why_and_what_to_do(self):
         for arguments, why, instead in (
-                (("--width", "64"), "it decides the shape of the weights", "start a new run"),
-                (("--layers", "2"), "it decides the shape of the weights", "start a new run"),
-                (("--context", "16"), "it decides the shape of the weights", "start a new run"),
+                (("--width", "64"), "the weights belong to that model", "start a new run"),
+                (("--layers", "2"), "the weights belong to that model", "start a new run"),
+                (("--context", "16"), "the weights belong to that model", "start a new run"),
                 (("--tokenizer", "bpe"), "the weights belong to the run's tokens", "start a new run"),
                 (("--seed", "2"), "it decides the order of the data and all random numbers", "quern train --from"),
                 (("--set", "data.sampling=epoch"), "it decides the data of the run", "quern train --from")):

@@ -347,7 +347,7 @@ TEST_F(HistoryTest, RefusesWhatCannotChange) {
   const auto message = [&](const Edit& edit) { return message_of([&] { change("run", edit); }); };
   EXPECT_TRUE(has(message([](RunConfig& c) { c.train.steps = 5; }),
                   "train.steps: expected at least 6, the steps that the run has done, found 5"));
-  EXPECT_TRUE(has(message([](RunConfig& c) { c.model.layers = 2; }), "it decides the shape of the weights"));
+  EXPECT_TRUE(has(message([](RunConfig& c) { c.model.layers = 2; }), "the weights belong to that model"));
   EXPECT_TRUE(has(message([](RunConfig& c) { c.train.seed = 2; }), "quern train --from"));
   EXPECT_TRUE(has(message([](RunConfig& c) { c.data.sampling = Sampling::kEpoch; }), "it decides the data"));
   EXPECT_TRUE(has(message([](RunConfig& c) { c.data.tokenizer = TokenizerKind::kBpe; }), "the run's tokens"));
