@@ -67,7 +67,7 @@ RunConfig minute() {
 }
 
 RunConfig ten_minutes() {
-  RunConfig config = quick({.layers = 6, .heads = 6, .width = 192, .context = 256, .dropout = 0.1}, 1500, 16);
+  RunConfig config = quick({.layers = 6, .heads = 6, .width = 192, .context = 256, .dropout = 0.1}, 1300, 16);
   config.train.validation_interval = 250;
   return config;
 }
