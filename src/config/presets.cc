@@ -38,8 +38,8 @@ RunConfig gpt2() {
   return config;
 }
 
-// What lowers the loss most in a given time: Muon, a linear schedule down to 0, and a block that differs from GPT-2 in
-// every setting that helped (docs/quality.md has the measurements).
+// What lowered the loss most in a given time: Muon, a linear schedule down to 0, and every variant of the block
+// (docs/quality.md has the measurements).
 RunConfig quick(const RunConfig::Model& size, uint64_t steps, uint64_t batch) {
   RunConfig config;
   config.model = size;
