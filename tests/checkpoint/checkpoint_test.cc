@@ -83,22 +83,6 @@ TEST(Checkpoint, ConfigIsWhatTransformersReads) {
   EXPECT_EQ(json["layer_norm_epsilon"], 1e-5);
 }
 
-TEST(Checkpoint, ConfigOfAModelThatTransformersLacksSaysSo) {
-  HfConfig config = kToyConfig;
-  config.model.tied_output = false;
-  config.model.zero_projections = true;
-  EXPECT_EQ(unlike_gpt2(config.model), "");  // GPT-2 has an untied form
-  EXPECT_EQ(nlohmann::json::parse(to_json(config))["tie_word_embeddings"], false);
-  config.model.norm = nn::NormKind::kRmsnorm;
-  config.model.qk_norm = true;
-  EXPECT_EQ(unlike_gpt2(config.model), "model.norm=rmsnorm, model.qk_norm=true");
-  const auto json = nlohmann::json::parse(to_json(config));
-  EXPECT_EQ(json["model_type"], "quern");
-  EXPECT_EQ(json["norm"], "rmsnorm");
-  EXPECT_EQ(json["positions"], "learned");
-  EXPECT_FALSE(json.contains("architectures"));
-}
-
 TEST(Checkpoint, WeightsAloneNeedNoOptimizer) {
   const test::TemporaryFolder folder;
   ToyRun run;
