@@ -266,11 +266,11 @@ def test_resume_with_changes_is_recorded_and_replayed(folder):
     refuses(lambda: quern.train(out=folder / "run", resume=True, steps=5),
             "[config] train.steps: expected at least 9, the steps that the run has done, found 5")
     refuses(lambda: quern.train(out=folder / "run", resume=True, set={"model.layers": 2}),
-            "[config] model.layers: expected 1, as the run was started with, found 2: it decides the shape of the "
-            "weights; start a new run")
+            "[config] model.layers: expected 1, as the run was started with, found 2: the weights belong to that "
+            "model; start a new run")
     refuses(lambda: quern.train(out=folder / "run", resume=True, preset="small"),
-            "[config] model.layers: expected 1, as the run was started with, found 6: it decides the shape of the "
-            "weights; start a new run")
+            "[config] model.layers: expected 1, as the run was started with, found 6: the weights belong to that "
+            "model; start a new run")
 
 
 def test_a_run_starts_from_another(folder):
