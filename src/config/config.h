@@ -37,6 +37,7 @@ struct RunConfig {
     nn::Activation activation = nn::Activation::kGelu;
     bool qk_norm = false;
     bool zero_projections = false;
+    double embedding_deviation = 0.02;
     bool tied_output = true;
     double logit_cap = 0.0;
     bool operator==(const Model&) const = default;

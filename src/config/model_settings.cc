@@ -50,6 +50,7 @@ nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
           .activation = config.model.activation,
           .qk_norm = config.model.qk_norm,
           .zero_projections = config.model.zero_projections,
+          .embedding_deviation = config.model.embedding_deviation,
           .tied_output = config.model.tied_output,
           .logit_cap = static_cast<float>(config.model.logit_cap)};
 }

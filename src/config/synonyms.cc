@@ -42,6 +42,7 @@ constexpr Synonym kSettings[] = {
     {"act activation_function hidden_act act_fn", "model.activation"},
     {"use_qk_norm qknorm qk_layernorm", "model.qk_norm"},
     {"zero_init zero_init_residual", "model.zero_projections"},
+    {"init_std initializer_range embedding_std embd_std embedding_init", "model.embedding_deviation"},
     {"tie_word_embeddings tie_embeddings tie_weights weight_tying tied_embeddings", "model.tied_output"},
     {"softcap soft_cap logit_softcap logits_soft_cap final_logit_softcapping", "model.logit_cap"},
     {"max_iters max_steps iters iterations num_iterations num_steps n_steps total_steps updates", "train.steps"},

@@ -139,6 +139,22 @@ TEST(Gpt, InitialisedAsGpt2) {
   EXPECT_NE(other.weights().values()[0], model.weights().values()[0]);
 }
 
+TEST(Gpt, EmbeddingDeviationIsThatOfTheTokenTableAlone) {
+  const ModelConfig config{.layers = 1, .heads = 2, .width = 64, .context = 300, .vocabulary = 300};
+  ModelConfig wider = config;
+  wider.embedding_deviation = 0.3;
+  Gpt2 model(config, false), other(wider, false);
+  model.initialise(1);
+  other.initialise(1);
+  for (const Parameter& tensor : model.parameters().all()) {
+    const double factor = tensor.name == "wte.weight" ? 15.0 : 1.0;
+    for (size_t i = tensor.offset; i < tensor.offset + tensor.size; ++i) {
+      const double expected = factor * model.weights().values()[i];
+      ASSERT_NEAR(other.weights().values()[i], expected, 1e-6 * std::abs(expected)) << tensor.name;
+    }
+  }
+}
+
 // Blocks that add nothing to the stream and an output of zeros: every token is equally likely at first.
 TEST(Gpt, ZeroProjectionsPredictTheUniformDistribution) {
   ModelConfig config = small_config();
@@ -190,6 +206,7 @@ TEST(ModelConfig, ImpossibleSizesAreErrorsThatNameTheField) {
   EXPECT_NE(message({.dropout = 1.0f}).find("dropout"), std::string::npos);
   EXPECT_NE(message({.context = size_t{1} << 40}).find("context"), std::string::npos);
   EXPECT_NE(message({.heads = 8, .width = 24, .positions = Positions::kRotary}).find("even"), std::string::npos);
+  EXPECT_NE(message({.embedding_deviation = 0.0}).find("embedding_deviation"), std::string::npos);
   EXPECT_NE(message({.logit_cap = -1.0f}).find("logit_cap"), std::string::npos);
 }
 

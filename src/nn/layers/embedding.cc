@@ -9,16 +9,16 @@
 namespace quern::nn {
 
 Embedding::Embedding(Declaration& model, const EmbeddingSpec& spec) : width_(spec.width) {
-  const auto add_table = [&](const std::string& name, size_t rows) {
+  const auto add_table = [&](const std::string& name, size_t rows, const Initial& initial) {
     return model.parameters.add({.name = name,
                                  .shape = {rows, width_},
-                                 .initial = spec.initial,
+                                 .initial = initial,
                                  .decay = true,
                                  .trainable = spec.trainable,
                                  .lookup = true});
   };
-  tokens_ = add_table(spec.tokens, spec.vocabulary);
-  if (!spec.positions.empty()) positions_ = add_table(spec.positions, spec.context);
+  tokens_ = add_table(spec.tokens, spec.vocabulary, spec.tokens_initial);
+  if (!spec.positions.empty()) positions_ = add_table(spec.positions, spec.context, spec.positions_initial);
   model.activations.width = width_;
   model.activations.context = spec.context;
   model.columns.push_back({kTokensColumn, ColumnType::kInt32, spec.context});

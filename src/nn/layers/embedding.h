@@ -14,7 +14,7 @@ struct EmbeddingSpec {
   std::string tokens;     // name of the token table's parameter
   std::string positions;  // of the position table's; empty for none
   size_t vocabulary, context, width;
-  Initial initial = Initial::normal(0.02);
+  Initial tokens_initial = Initial::normal(0.02), positions_initial = Initial::normal(0.02);
   bool trainable = true;
 };
 

@@ -30,6 +30,9 @@ void check(const ModelConfig& config) {
   if (config.positions == Positions::kRotary && config.head_dim() % 2 != 0) {
     throw Error("[model] width / heads: expected an even number for rotary positions, found {}", config.head_dim());
   }
+  if (!(config.embedding_deviation > 0.0) || std::isinf(config.embedding_deviation)) {
+    throw Error("[model] embedding_deviation: expected more than 0, found {}", config.embedding_deviation);
+  }
   if (!(config.logit_cap >= 0.0f) || std::isinf(config.logit_cap)) {
     throw Error("[model] logit_cap: expected 0 or more, found {}", config.logit_cap);
   }

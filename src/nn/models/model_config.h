@@ -32,8 +32,9 @@ struct ModelConfig {
   Activation activation = Activation::kGelu;
   bool qk_norm = false;           // RMS norm of each head's queries and keys
   bool zero_projections = false;  // initialize projections into the residual stream, and an untied output, with zeros
-  bool tied_output = true;        // the output projection is the token table
-  float logit_cap = 0.0f;         // soft cap: logits become cap * tanh(logit / cap); 0 for none
+  double embedding_deviation = 0.02;  // standard deviation of the token table at the start
+  bool tied_output = true;            // the output projection is the token table
+  float logit_cap = 0.0f;             // soft cap: logits become cap * tanh(logit / cap); 0 for none
 
   size_t head_dim() const { return width / heads; }
   bool operator==(const ModelConfig&) const = default;
