@@ -25,7 +25,7 @@ constexpr const char* kExamples = R"(Examples:
 Repeats the step with the same weights, tokens and random numbers, reports whether loss and gradient are bit-identical
 to the recorded ones, and names the first tensor that is not finite. Exits with code 1 if the result differs.)";
 
-void print_finding(const train::RerunStep& step, uint64_t sequences) {
+void print_finding(const train::RerunStep& step) {
   const auto& [weight, pass] = step.found.findings;
   if (weight) fmt::print("first bad weight  {} ({}), before the step\n", weight->tensor, train::kind_of(*weight));
   if (!pass) {
@@ -33,8 +33,8 @@ void print_finding(const train::RerunStep& step, uint64_t sequences) {
     return;
   }
   fmt::print("first bad tensor  {} ({}), in sequence {} of {}, micro-batch {} of {}\n", pass->tensor,
-             train::kind_of(*pass), pass->sequence + 1, sequences, pass->sequence / step.micro_batch_size + 1,
-             (sequences + step.micro_batch_size - 1) / step.micro_batch_size);
+             train::kind_of(*pass), pass->sequence + 1, step.cut.sequences, step.cut.part_of(pass->sequence) + 1,
+             step.cut.micro_batches);
 }
 
 int run_rerun_step(const Options& options) {
@@ -43,12 +43,11 @@ int run_rerun_step(const Options& options) {
   }
   const train::RecordedIncident recorded = train::load_incident(options.path);
   const train::RerunStep step = train::rerun_step(recorded, options.threads);
-  const uint64_t sequences = step.losses.size();
   const train::Incident &was = recorded.incident, &now = step.found;
-  fmt::print("recorded          {}\n", train::describe(was, sequences, step.micro_batch_size));
+  fmt::print("recorded          {}\n", train::describe(was, step.cut));
   fmt::print("loss              {}\ngradient norm     {}\ngradient hash     {}\n", train::number_text(now.loss),
              train::number_text(now.gradient_norm), now.gradient_hash);
-  print_finding(step, sequences);
+  print_finding(step);
   constexpr size_t kShown = 3;
   fmt::print("highest losses   ");
   for (size_t i = 0; i < std::min(kShown, step.losses.size()); ++i) {

@@ -121,6 +121,11 @@ void validate_settings(const RunConfig& config) {
   if (const uint64_t sequences = config.train.batch * config.train.accumulation; sequences > UINT32_MAX) {
     throw Error("[config] train.batch x train.accumulation: expected at most {} sequences, found {}", UINT32_MAX,
                 sequences);
+  } else if (config.train.lanes > sequences) {
+    throw Error(
+        "[config] train.lanes: expected at most the sequences of a step, train.batch x train.accumulation = {}, found "
+        "{}",
+        sequences, config.train.lanes);
   }
   if (config.train.recompute.interval > model.layers) {
     throw Error("[config] train.recompute: expected an interval of at most model.layers, which is {}, found {}",

@@ -22,6 +22,8 @@ enum class Precision : uint8_t { kFp32, kBf16, kFp16 };
 enum class TextEncoding : uint8_t { kUtf8, kUtf16, kLatin1, kWindows1252, kBytes };
 enum class Policy : uint8_t { kStop, kSkip, kRollback };
 
+inline constexpr uint64_t kMaxLanes = 1024;
+
 // The table in config_fields.cc documents each field and its allowed values; parsing, printing and flags are derived
 // from it. Defaults are those of the preset tiny. To add a field, add a member here and a row there.
 struct RunConfig {
@@ -46,6 +48,7 @@ struct RunConfig {
     uint64_t steps = 1000;
     uint64_t batch = 16;
     uint64_t accumulation = 1;
+    uint64_t lanes = 1;
     uint64_t seed = 1;
     Precision precision = Precision::kFp32;
     Recompute recompute;

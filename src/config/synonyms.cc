@@ -51,6 +51,7 @@ constexpr Synonym kSettings[] = {
     {"batch_size per_device_train_batch_size micro_batch_size bs", "train.batch"},
     {"grad_accum grad_accum_steps gradient_accumulation gradient_accumulation_steps accumulate_grad_batches",
      "train.accumulation"},
+    {"ranks n_ranks world_size num_lanes", "train.lanes"},
     {"random_seed manual_seed", "train.seed"},
     {"dtype mixed_precision amp torch_dtype", "train.precision"},
     {"gradient_checkpointing activation_checkpointing", "train.recompute"},

@@ -32,11 +32,11 @@ struct StreamPosition {
 struct Batch {
   uint32_t step = 0;
   uint32_t first = 0;      // index of its first sequence within the step
-  uint32_t sequences = 0;  // at most PrefetchOptions::micro_batch_size
+  uint32_t sequences = 0;  // at most those of the largest in PrefetchOptions::batches
   // Targets of the whole step that count for the loss, known before the step starts: the loss is divided by it, so that
   // the result does not depend on the cut into rounds and micro-batches. At first all; read() may lower it.
   uint64_t counted_targets = 0;
-  Columns columns;       // of BatchSource::columns(), with room for micro_batch_size sequences
+  Columns columns;       // of BatchSource::columns(), with room for that many sequences
   StreamPosition after;  // start of the next sequence
 };
 

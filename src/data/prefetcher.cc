@@ -6,9 +6,11 @@ namespace quern::data {
 
 Prefetcher::Prefetcher(const BatchSource& source, const PrefetchOptions& options)
     : source_(source), options_(options), free_(kAhead), ready_(kAhead) {
+  size_t largest = 0;
+  for (const Range& batch : options.batches) largest = std::max(largest, batch.size());
   for (size_t i = 0; i < kAhead; ++i) {
     batches_.push_back(std::make_unique<Batch>());
-    batches_.back()->columns = Columns(source.columns(), options.micro_batch_size);
+    batches_.back()->columns = Columns(source.columns(), largest);
     free_.push(batches_.back().get());
   }
   producer_ = std::thread([this] { produce(); });
@@ -38,13 +40,13 @@ void Prefetcher::produce() {
 
 // Returns false if the prefetcher was stopped.
 bool Prefetcher::produce_step(BatchReader& reader, uint32_t step) {
-  for (uint32_t first = 0; first < options_.sequences_per_step; first += options_.micro_batch_size) {
+  for (const Range& sequences : options_.batches) {
     const std::optional<Batch*> batch = free_.pop();
     if (!batch || free_.closed()) return false;
     Batch& b = **batch;
     b.step = step;
-    b.first = first;
-    b.sequences = std::min(options_.micro_batch_size, options_.sequences_per_step - first);
+    b.first = static_cast<uint32_t>(sequences.begin);
+    b.sequences = static_cast<uint32_t>(sequences.size());
     b.counted_targets = uint64_t{options_.sequences_per_step} * options_.context;
     reader.read(b);
     if (!ready_.push(&b)) return false;

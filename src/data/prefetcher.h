@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/bounded_queue.h"
+#include "core/range.h"
 #include "data/batch_reader.h"
 
 namespace quern::data {
@@ -17,7 +18,7 @@ namespace quern::data {
 struct PrefetchOptions {
   uint32_t context = 0;
   uint32_t sequences_per_step = 0;
-  uint32_t micro_batch_size = 0;  // sequences per batch; the last one of a step may have fewer
+  std::vector<Range> batches = {};  // of every step: the sequences of each, in order
   uint32_t first_step = 0;
   StreamPosition position = {};  // of that step, for sources that need it
 };

@@ -149,10 +149,9 @@ size_t highest(std::span<const double> losses) {
   return at;
 }
 
-std::string describe(const BadValue& where, uint64_t sequences, uint64_t micro_batch_size) {
+std::string describe(const BadValue& where, const StepCut& cut) {
   return fmt::format("first {}: {}, sequence {} of {}, micro-batch {} of {}", kind_of(where), where.tensor,
-                     where.sequence + 1, sequences, where.sequence / micro_batch_size + 1,
-                     (sequences + micro_batch_size - 1) / micro_batch_size);
+                     where.sequence + 1, cut.sequences, cut.part_of(where.sequence) + 1, cut.micro_batches);
 }
 
 }  // namespace
@@ -194,7 +193,7 @@ Incident examine_incident(const StepContext& context, const StepReport& step, co
   return incident;
 }
 
-std::string describe(const Incident& incident, uint64_t sequences, uint64_t micro_batch_size) {
+std::string describe(const Incident& incident, const StepCut& cut) {
   std::string text = fmt::format("step {}: ", incident.step);
   if (incident.trouble == Trouble::kLoss) {
     text += fmt::format("the loss is {}", std::isnan(incident.loss) ? "NaN" : "infinite");
@@ -203,11 +202,12 @@ std::string describe(const Incident& incident, uint64_t sequences, uint64_t micr
   } else {
     text += fmt::format(
         "the loss is {:.4g}, {} standard deviations above the previous ones, highest in sequence {} of {} ({:.4g})",
-        incident.loss, deviations_text(incident.spike_z), incident.worst_sequence + 1, sequences, incident.worst_loss);
+        incident.loss, deviations_text(incident.spike_z), incident.worst_sequence + 1, cut.sequences,
+        incident.worst_loss);
   }
   const auto& [weight, pass] = incident.findings;
   if (weight) text += fmt::format("; {} contains {} before the step", weight->tensor, kind_of(*weight));
-  if (pass) text += fmt::format("; {}", describe(*pass, sequences, micro_batch_size));
+  if (pass) text += fmt::format("; {}", describe(*pass, cut));
   return text;
 }
 

@@ -50,7 +50,7 @@ std::string number_text(double value);
 Incident examine_incident(const StepContext& context, const StepReport& step, const StepTokens& tokens);
 
 // One line for messages: "the loss is NaN; first NaN: h.0.attn.c_attn, sequence 3 of 16, micro-batch 1 of 4".
-std::string describe(const Incident& incident, uint64_t sequences, uint64_t micro_batch_size);
+std::string describe(const Incident& incident, const StepCut& cut);
 std::string_view trouble_name(Trouble trouble);  // "loss", "gradient", "spike"
 
 // Everything else needed to repeat the step of an Incident.

@@ -13,14 +13,13 @@ uint64_t StepTokens::counted_targets() const {
 }
 
 StepTokens read_step(const StepContext& step, const RunState& at) {
-  const size_t sequences = step.config.sequences_per_step();
   const std::unique_ptr<data::BatchReader> reader = step.batches.reader(at.stream.value_or(data::StreamPosition{}));
   data::Batch batch;
   batch.step = at.next_data_step();
   StepTokens tokens;
-  for (size_t first = 0; first < sequences; first += step.plan.cut.micro_batch_size) {
-    batch.first = static_cast<uint32_t>(first);
-    batch.sequences = static_cast<uint32_t>(std::min(step.plan.cut.micro_batch_size, sequences - first));
+  for (const StepPart& part : step.plan.cut.parts()) {
+    batch.first = static_cast<uint32_t>(part.sequences.begin);
+    batch.sequences = static_cast<uint32_t>(part.sequences.size());
     batch.columns = Columns(step.batches.columns(), batch.sequences);
     reader->read(batch);
     const auto inputs = batch.columns.ints(kTokensColumn), targets = batch.columns.ints(kTargetsColumn);
@@ -33,11 +32,13 @@ StepTokens read_step(const StepContext& step, const RunState& at) {
 // One sequence per turn is bit-identical to many at once. The workers are idle meanwhile: the end of the last step made
 // their writes visible, and the queue will make the writes here visible to them.
 Findings examine(const StepContext& step, const StepTokens& tokens, const RunState& at) {
-  const size_t T = step.config.model.context, sequences = step.config.sequences_per_step();
+  const size_t T = step.config.model.context;
+  const StepCut cut{.sequences = step.config.sequences_per_step(), .lanes = step.config.train.lanes};
+  const std::vector<StepPart> parts = cut.parts();
   const float scale = scale_of(tokens.counted_targets());
   step.gradient.measure(false);
   FirstBad watch;
-  for (size_t s = 0; s < sequences && !watch.where(); ++s) {
+  for (size_t s = 0; s < parts.size() && !watch.where(); ++s) {
     step.model.forward_backward(
         {.columns = {{kTokensColumn, tokens.inputs.data() + s * T}, {kTargetsColumn, tokens.targets.data() + s * T}},
          .sequences = 1,
@@ -45,7 +46,10 @@ Findings examine(const StepContext& step, const StepTokens& tokens, const RunSta
          .seed = step.config.train.seed,
          .step = at.next_data_step(),
          .first_sequence = static_cast<uint32_t>(s),
-         .turn = {.number = step.turns++, .first = s == 0, .last = true}},
+         .turn = {.number = step.turns++,
+                  .first = parts[s].first,
+                  .last = parts[s].last,
+                  .lane = static_cast<uint32_t>(parts[s].lane)}},
         {.scale = scale, .gradient = step.gradient, .watch = &watch}, step.work);
   }
   step.gradient.join_all();

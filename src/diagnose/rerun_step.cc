@@ -65,7 +65,7 @@ RerunStep rerun_step(const RecordedIncident& recorded, size_t threads) {
                             checkpoint::optimizer_refs(model->parameters(), trainer.optimizer())});
   const Incident& was = recorded.incident;
   trainer.resume();
-  RerunStep result{.found = was, .micro_batch_size = plan.cut.micro_batch_size};
+  RerunStep result{.found = was, .cut = plan.cut};
   Incident& now = result.found;
   now.findings = examine(trainer.context(), recorded.tokens, was.before);  // first: a step may update the weights
   const StepReport report = trainer.step();

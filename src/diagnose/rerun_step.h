@@ -19,7 +19,7 @@ struct RerunStep {
   Incident found;                         // the outcome of the repeated step
   bool same = false;                      // loss, gradient norm and gradient hash equal the recorded ones
   std::vector<SequenceLoss> losses = {};  // of all sequences, NaN first, then in decreasing order
-  uint64_t micro_batch_size = 1;          // sequences per micro-batch in the repeated step
+  StepCut cut;                            // of the repeated step
 };
 
 // The result does not depend on the number of threads. Changes nothing on disk.

@@ -1,19 +1,22 @@
 #include "nn/gradient.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "kernels/vector_ops.h"
 #include "nn/regions.h"
 
 namespace quern::nn {
 
-Gradient::Gradient(const ParameterTable& table, size_t workers)
+Gradient::Gradient(const ParameterTable& table, size_t workers, LaneTree lanes)
     : table_(&table),
       workers_(workers),
+      lanes_(std::move(lanes)),
       values_(table.trainable_size(), Fill::kZero),
       rows_index_(table.all().size()),
       norms_(table.segments().size(), 0.0),
       stats_(table.segments().size()) {
+  for (size_t i = 1; i < lanes_.buffers(); ++i) more_.emplace_back(table.trainable_size(), Fill::kZero);
   for (size_t i = 0; i < table.all().size(); ++i) {
     const Parameter& parameter = table.all()[i];
     if (!parameter.trainable) continue;
@@ -32,8 +35,8 @@ Gradient::Gradient(const ParameterTable& table, size_t workers)
   tickets_ = std::make_unique<Signal[]>(table.segments().size() + rows_.size());
 }
 
-size_t Gradient::bytes_of(const ParameterTable& table) {
-  size_t floats = table.trainable_size();
+size_t Gradient::bytes_of(const ParameterTable& table, const LaneTree& lanes) {
+  size_t floats = lanes.buffers() * table.trainable_size();
   for (const Parameter& parameter : table.all()) {
     if (parameter.trainable && parameter.tied()) floats += parameter.size;
   }
@@ -72,14 +75,36 @@ void Gradient::take_norm(size_t segment) {
   norms_[segment] = stats_[segment].squares;
 }
 
+// Whether the lane is summed above the buffers of the lanes before it.
+bool Gradient::follows_closely(size_t lane) const {
+  return lane == lanes_.own().begin || lanes_[lane].buffer > lanes_[lane - 1].buffer;
+}
+
+// Rows of a tied table are added to its products at the end of a lane, when all of its turns have added both. The
+// products of the next lane that uses the same buffer must wait for that.
 void Gradient::enter(size_t segment, const Turn& turn, const Member& member) {
+  const ParameterId id = table_->segments()[segment].parameter;
+  if (turn.first && !follows_closely(turn.lane) && (*table_)[id].lookup) {
+    wait_for(tickets_[rows_ticket(id)], turn.number, member);
+  }
   wait_for(tickets_[segment], turn.number, member);
 }
 
 void Gradient::leave(size_t segment, const Turn& turn) {
-  const bool joined_later = (*table_)[table_->segments()[segment].parameter].lookup;
-  if (turn.last && !joined_later) take_norm(segment);
+  const Segment& s = table_->segments()[segment];
+  if (turn.last && !(*table_)[s.parameter].lookup) {
+    add_lanes(s, turn.lane);
+    if (turn.lane == last_lane()) take_norm(segment);
+  }
   tickets_[segment].set(turn.number + 1);
+}
+
+void Gradient::add_lanes(const Segment& segment, size_t lane) {
+  const auto [top, merges] = lanes_[lane];
+  for (size_t i = top; i > top - merges; --i) {
+    const Timed timed(kLanes, static_cast<double>(segment.size * 3 * sizeof(float)));
+    kernels::accumulate(buffer(i - 1) + segment.offset, buffer(i) + segment.offset, segment.size);
+  }
 }
 
 size_t Gradient::rows_ticket(ParameterId id) const {
@@ -88,10 +113,12 @@ size_t Gradient::rows_ticket(ParameterId id) const {
 
 void Gradient::enter_rows(ParameterId id, const Turn& turn, const Member& member) {
   wait_for(tickets_[rows_ticket(id)], turn.number, member);
-  if (turn.first && !rows_of(id).tied()) std::fill_n(at(id), (*table_)[id].size, 0.0f);
+  if (turn.first && !rows_of(id).tied()) std::fill_n(at(id, turn), (*table_)[id].size, 0.0f);
 }
 
-float* Gradient::rows(ParameterId id) { return rows_of(id).tied() ? rows_of(id).values.data() : at(id); }
+float* Gradient::rows(ParameterId id, const Turn& turn) {
+  return rows_of(id).tied() ? rows_of(id).values.data() : at(id, turn);
+}
 
 void Gradient::touch(ParameterId id, std::span<const int32_t> rows) {
   Rows& table = rows_of(id);
@@ -99,20 +126,34 @@ void Gradient::touch(ParameterId id, std::span<const int32_t> rows) {
   for (const int32_t row : rows) table.touched[static_cast<size_t>(row)] = 1;
 }
 
-void Gradient::leave_rows(ParameterId id, const Turn& turn) { tickets_[rows_ticket(id)].set(turn.number + 1); }
+void Gradient::leave_rows(ParameterId id, const Turn& turn) {
+  const Parameter& parameter = (*table_)[id];
+  for (size_t i = 0; turn.last && turn.lane != last_lane() && i < parameter.segments; ++i) {
+    const Segment& segment = table_->segments()[parameter.first_segment + i];
+    add_rows(segment, turn.lane);
+    add_lanes(segment, turn.lane);
+  }
+  tickets_[rows_ticket(id)].set(turn.number + 1);
+}
 
-void Gradient::join(size_t index) {
-  const Segment& s = table_->segments()[joins_[index]];
-  const Timed timed(kJoin, static_cast<double>(s.size * sizeof(float)));
-  Rows& table = rows_of(s.parameter);
-  const size_t width = (*table_)[s.parameter].width();
-  for (size_t row = s.row; table.tied() && row < s.row + s.rows; ++row) {
+void Gradient::add_rows(const Segment& segment, size_t lane) {
+  Rows& table = rows_of(segment.parameter);
+  const Parameter& parameter = (*table_)[segment.parameter];
+  float* values = buffer(lanes_[lane].buffer) + parameter.offset;
+  for (size_t row = segment.row; table.tied() && row < segment.row + segment.rows; ++row) {
     if (table.touched[row] == 0) continue;
-    float* looked_up = table.values.data() + row * width;
-    kernels::accumulate(at(s.parameter) + row * width, looked_up, width);
-    std::fill_n(looked_up, width, 0.0f);
+    float* looked_up = table.values.data() + row * parameter.width();
+    kernels::accumulate(values + row * parameter.width(), looked_up, parameter.width());
+    std::fill_n(looked_up, parameter.width(), 0.0f);
     table.touched[row] = 0;
   }
+}
+
+void Gradient::join(size_t index) {
+  const Segment& segment = table_->segments()[joins_[index]];
+  const Timed timed(kJoin, static_cast<double>(segment.size * sizeof(float)));
+  add_rows(segment, last_lane());
+  add_lanes(segment, last_lane());
   take_norm(joins_[index]);
 }
 

@@ -1,5 +1,4 @@
-// The gradient of all trainable parameters: one buffer to which micro-batches are added in order, whichever worker
-// computes them.
+// The gradient of all trainable parameters: micro-batches are added in order, whichever worker computes them.
 #pragma once
 
 #include <atomic>
@@ -13,6 +12,7 @@
 #include "core/signal.h"
 #include "core/team.h"
 #include "kernels/tensor_stats.h"
+#include "nn/lane_tree.h"
 #include "nn/micro_batch.h"
 #include "nn/parameter_table.h"
 
@@ -25,33 +25,38 @@ namespace quern::nn {
 //
 // The rows of a lookup table are added one by one, in another order of parameters than products are, so such a table
 // has one more ticket. A tied table has two contributions, from products and from lookups. Each is its own ordered sum;
-// join() adds them up once at the end of a step.
+// they are added up at the end of a lane: in turn, or for the last lane by join().
+//
+// With several lanes (nn/lane_tree.h) there are as many buffers as their tree needs. The last turn of a lane adds up
+// the nodes that the lane completes, segment by segment, while they are in the cache.
 class Gradient {
  public:
   // `workers` is the number of workers, each of which computes micro-batches on its own. `table` must outlive the
   // gradient.
-  explicit Gradient(const ParameterTable& table, size_t workers = 1);
+  explicit Gradient(const ParameterTable& table, size_t workers = 1, LaneTree lanes = LaneTree(1));
 
   std::span<float> values() { return values_.span(); }
   std::span<const float> values() const { return values_.span(); }
-  float* at(ParameterId id) { return values_.data() + (*table_)[id].offset; }
+  // Where a turn adds to a parameter.
+  float* at(ParameterId id, const Turn& turn) { return buffer(lanes_[turn.lane].buffer) + (*table_)[id].offset; }
   // Size in bytes of a gradient of this table.
-  static size_t bytes_of(const ParameterTable& table);
+  static size_t bytes_of(const ParameterTable& table, const LaneTree& lanes = LaneTree(1));
 
   // How many segments of a parameter a worker should add to in one product. With fewer, workers can follow each other
   // more closely; with more, the product is faster. Affects only speed.
   size_t segments_per_product(ParameterId id) const;
 
   // Waits for the turn on a segment; throws Stopped after stop(). The caller may then add to the segment, or overwrite
-  // it if the turn is the first of its step.
+  // it if the turn is the first of its lane.
   void enter(size_t segment, const Turn& turn, const Member& member);
-  // Passes the segment on. The last turn of a step first computes its squared norm, while it is in the cache.
+  // Passes the segment on. The last turn of a lane first adds it to those of other lanes, and the last turn of a step
+  // computes its squared norm, while it is in the cache.
   void leave(size_t segment, const Turn& turn);
 
-  // In turn: adds to rows of a lookup table. The caller adds to rows(id), (rows, width), and names each row that it
+  // In turn: adds to rows of a lookup table. The caller adds to rows(), (rows, width), and names each row that it
   // changes with touch().
   void enter_rows(ParameterId id, const Turn& turn, const Member& member);
-  float* rows(ParameterId id);
+  float* rows(ParameterId id, const Turn& turn);
   void touch(ParameterId id, std::span<const int32_t> rows);
   void leave_rows(ParameterId id, const Turn& turn);
 
@@ -82,6 +87,11 @@ class Gradient {
     bool tied() const { return !touched.empty(); }
   };
 
+  float* buffer(size_t index) { return index == 0 ? values_.data() : more_[index - 1].data(); }
+  size_t last_lane() const { return lanes_.own().end - 1; }
+  bool follows_closely(size_t lane) const;
+  void add_rows(const Segment& segment, size_t lane);
+  void add_lanes(const Segment& segment, size_t lane);
   Rows& rows_of(ParameterId id) { return rows_[rows_index_[static_cast<size_t>(id)]]; }
   size_t rows_ticket(ParameterId id) const;
   void wait_for(Signal& ticket, uint32_t turn, const Member& member);
@@ -90,7 +100,9 @@ class Gradient {
   const ParameterTable* table_;
   size_t workers_;
   size_t largest_product_ = 1;  // floats of the largest matrix, not counting lookup tables
-  AlignedBuffer<float> values_;
+  LaneTree lanes_;
+  AlignedBuffer<float> values_;             // the first buffer of the tree
+  std::vector<AlignedBuffer<float>> more_;  // the others
   std::vector<Rows> rows_;
   std::vector<size_t> rows_index_;  // by ParameterId: in rows_
   std::vector<size_t> joins_;       // segments of lookup tables

@@ -11,8 +11,9 @@ namespace quern::nn {
 // The position at which a micro-batch's gradient is added.
 struct Turn {
   uint32_t number = 0;  // counted from the first micro-batch ever added to the gradient; wraps around
-  bool first = true;    // of its step: overwrites the values of the previous step
-  bool last = true;     // of its step: its sums are final
+  bool first = true;    // of its lane: overwrites earlier values
+  bool last = true;     // of its lane: its sums are those of the lane
+  uint32_t lane = 0;    // of its step
 };
 
 struct MicroBatch {

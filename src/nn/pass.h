@@ -47,7 +47,7 @@ struct Pass {
   }
   void show_gradient(ParameterId id) const {
     if (watch == nullptr) return;
-    show("gradient of " + parameter(id).name, gradient->at(id), parameter(id).size);
+    show("gradient of " + parameter(id).name, gradient->at(id, batch.turn), parameter(id).size);
   }
 };
 

@@ -62,6 +62,7 @@ inline const LinearRegions kOutput{
 inline const Region kCrossEntropy("cross entropy", Unit::kBytes);
 inline const Region kPackOperand("packing operands", Unit::kBytes);  // of weight gradients, once for several products
 inline const Region kPackWeights("packing weights", Unit::kBytes);
+inline const Region kLanes("adding lanes", Unit::kBytes);
 inline const Region kJoin("join", Unit::kBytes);  // of the token table's two gradients, including norms
 
 // Work is the minimum an operation must do: the multiplications and additions of a product, half of them for causal

@@ -20,7 +20,32 @@ constexpr double kTeamExponent = 0.85;
 
 size_t parts_of(size_t n, size_t part) { return (n + part - 1) / part; }
 
+size_t micro_batches_of(const StepCut& cut) {
+  size_t count = 0;
+  for (size_t lane = 0; lane < cut.lanes; ++lane) count += parts_of(cut.lane(lane).size(), cut.micro_batch_size);
+  return count;
+}
+
 }  // namespace
+
+std::vector<StepPart> StepCut::parts() const {
+  std::vector<StepPart> all;
+  all.reserve(micro_batches);
+  for (size_t index = 0; index < lanes; ++index) {
+    const Range whole = lane(index);
+    for (size_t first = whole.begin; first < whole.end; first += micro_batch_size) {
+      const size_t end = std::min(first + micro_batch_size, whole.end);
+      all.push_back({{first, end}, index, first == whole.begin, end == whole.end});
+    }
+  }
+  return all;
+}
+
+size_t StepCut::part_of(size_t sequence) const {
+  size_t before = 0, index = 0;
+  for (; lane(index).end <= sequence; ++index) before += parts_of(lane(index).size(), micro_batch_size);
+  return before + (sequence - lane(index).begin) / micro_batch_size;
+}
 
 // Time until the last thread is done.
 double expected_time(const StepCut& cut, size_t T, size_t threads) {
@@ -30,12 +55,15 @@ double expected_time(const StepCut& cut, size_t T, size_t threads) {
   return static_cast<double>(parts_of(cut.micro_batches, cut.teams)) * tokens / speed;
 }
 
-StepCut cut_step(size_t sequences, size_t T, size_t threads) {
+StepCut cut_step(size_t sequences, size_t T, size_t threads, size_t lanes) {
   const auto cut_by = [&](size_t micro_batch_size) {
-    const size_t count = parts_of(sequences, micro_batch_size);
-    return StepCut{.micro_batch_size = micro_batch_size, .micro_batches = count, .teams = teams_for(threads, count)};
+    StepCut cut{.sequences = sequences, .lanes = lanes, .micro_batch_size = micro_batch_size};
+    cut.micro_batches = micro_batches_of(cut);
+    cut.teams = teams_for(threads, cut.micro_batches);
+    return cut;
   };
-  StepCut best = cut_by(std::min(nn::sequences_per_micro_batch(T), sequences));
+  const size_t longest_lane = parts_of(sequences, lanes);
+  StepCut best = cut_by(std::min(nn::sequences_per_micro_batch(T), longest_lane));
   for (size_t micro_batch_size = best.micro_batch_size; --micro_batch_size > 0;) {
     const StepCut cut = cut_by(micro_batch_size);
     if (expected_time(cut, T, threads) < 0.99 * expected_time(best, T, threads))

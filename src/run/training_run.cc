@@ -335,7 +335,7 @@ bool Run::handle_incident(const StepReport& step) {
 void Run::record_incident(const StepReport& step, IncidentReport& report) {
   const StepTokens tokens = read_step(stage_->trainer.context(), stage_->trainer.context().before);
   const Incident incident = examine_incident(stage_->trainer.context(), step, tokens);
-  report.text = describe(incident, stage_->config.sequences_per_step(), stage_->plan.cut.micro_batch_size);
+  report.text = describe(incident, stage_->plan.cut);
   try {
     report.folder = save_incident(folder_ / kIncidentFolder, incident,
                                   {.config = stage_->config,

@@ -55,7 +55,7 @@ class Planner {
   Planner(const RunConfig& config, const nn::Declaration& model, uint64_t program) : config_(config), model_(model) {
     fixed_.program = program;
     fixed_.weights = model.parameters.size() * sizeof(float) + model.constant_bytes;
-    fixed_.gradient = nn::Gradient::bytes_of(model.parameters);
+    fixed_.gradient = nn::Gradient::bytes_of(model.parameters, nn::LaneTree(config.train.lanes));
     const OptimizerBytes optimizer =
         optimizer_bytes(model.parameters, optimizer_options(config).kind, thread_count(config));
     fixed_.moments = optimizer.states;
@@ -66,7 +66,7 @@ class Planner {
   std::vector<Plan> candidates() const {
     std::vector<Plan> plans;
     const size_t threads = thread_count(config_);
-    const StepCut whole = cut_step(config_.sequences_per_step(), config_.model.context, threads);
+    const StepCut whole = cut_step(config_.sequences_per_step(), config_.model.context, threads, config_.train.lanes);
     for (size_t teams = whole.teams; teams > 0; --teams) {
       StepCut cut = whole;
       cut.teams = teams;

@@ -64,7 +64,9 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, co
       schedule_(schedule_of(config)),
       optimizer_(make_optimizer(model.parameters(), optimizer_options(config), plan.threads)),
       plan_(plan),
-      gradient_(model.parameters(), options_.teams != 0 ? options_.teams : plan.cut.teams),
+      parts_(plan.cut.parts()),
+      gradient_(model.parameters(), options_.teams != 0 ? options_.teams : plan.cut.teams,
+                nn::LaneTree(plan.cut.lanes)),
       losses_(config.sequences_per_step()),
       changes_(model.parameters().segments().size()) {
   check_columns(model, batches);
@@ -111,17 +113,20 @@ StepReport Trainer::step() {
 void Trainer::train_micro_batch(const Task& task, size_t team, const Member& member) {
   const data::Batch& batch = *task.batch;
   const uint32_t index = task.index;
+  const StepPart& part = parts_[index];
   nn::Workspace& work = work_[team];
   set_profile_place({.step = batch.step + 1, .micro_batch = index});
-  model_.forward_backward(
-      {.columns = ColumnRefs(batch.columns),
-       .sequences = batch.sequences,
-       .T = config_.model.context,
-       .seed = config_.train.seed,
-       .step = batch.step,
-       .first_sequence = batch.first,
-       .turn = {.number = turns_done_ + index, .first = index == 0, .last = index + 1 == plan_.cut.micro_batches}},
-      {.scale = scale_of(batch.counted_targets), .gradient = gradient_}, work, member);
+  model_.forward_backward({.columns = ColumnRefs(batch.columns),
+                           .sequences = batch.sequences,
+                           .T = config_.model.context,
+                           .seed = config_.train.seed,
+                           .step = batch.step,
+                           .first_sequence = batch.first,
+                           .turn = {.number = turns_done_ + index,
+                                    .first = part.first,
+                                    .last = part.last,
+                                    .lane = static_cast<uint32_t>(part.lane)}},
+                          {.scale = scale_of(batch.counted_targets), .gradient = gradient_}, work, member);
   if (!member.leads()) return;
   for (size_t s = 0; s < batch.sequences; ++s) {
     losses_[batch.first + s] = work.loss_of_sequence(s, config_.model.context);
@@ -177,10 +182,12 @@ void Trainer::done(const Task& task) {
 
 void Trainer::prepare_step() {
   if (prefetcher_ == nullptr) {
+    std::vector<Range> micro_batches;
+    for (const StepPart& part : parts_) micro_batches.push_back(part.sequences);
     prefetcher_ = std::make_unique<data::Prefetcher>(
         batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
                                         .sequences_per_step = static_cast<uint32_t>(config_.sequences_per_step()),
-                                        .micro_batch_size = static_cast<uint32_t>(plan_.cut.micro_batch_size),
+                                        .batches = std::move(micro_batches),
                                         .first_step = state_.next_data_step(),
                                         .position = state_.stream.value_or(data::StreamPosition{})});
   }

@@ -128,6 +128,7 @@ class Trainer {
   quern::Schedule schedule_;
   std::unique_ptr<Optimizer> optimizer_;
   Plan plan_;
+  std::vector<StepPart> parts_;  // micro-batches
   nn::Gradient gradient_;
   std::unique_ptr<data::Prefetcher> prefetcher_;  // created by the first step
   std::deque<nn::Workspace> work_;                // per team

@@ -289,6 +289,9 @@ TEST(Validate, RefusesInconsistentFields) {
   EXPECT_HAS("model.width: expected a multiple of model.heads, which is 3, found 128", message_with({"model.heads=3"}));
   EXPECT_HAS("model.width: expected an even number per head for model.positions=rotary, found 12 / 4 heads",
              message_with({"model.positions=rotary", "model.width=12"}));
+  EXPECT_HAS("train.lanes: expected at most the sequences of a step, train.batch x train.accumulation = 6, found 8",
+             message_with({"train.batch=3", "train.accumulation=2", "train.lanes=8"}));
+  EXPECT_EQ(message_with({"train.batch=3", "train.accumulation=2", "train.lanes=6"}), "no error");
   // 1e-39 gave NaN, because its reciprocal is infinite, and 1e-46 no cap at all.
   EXPECT_HAS("model.logit_cap: expected 0 or at least 0.001, found 1e-39", message_with({"model.logit_cap=1e-39"}));
   EXPECT_EQ(message_with({"model.logit_cap=0.001"}), "no error");

@@ -40,7 +40,7 @@ struct Source {
   PrefetchOptions options(uint32_t first_step = 0) const {
     return {.context = kContext,
             .sequences_per_step = kSequences,
-            .micro_batch_size = kMicroBatchSize,
+            .batches = {{0, 3}, {3, 6}, {6, 7}},
             .first_step = first_step};
   }
   Positions stream;

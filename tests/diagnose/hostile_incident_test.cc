@@ -101,7 +101,7 @@ TEST_F(HostileIncident, HostileTextIsShownOrRefused) {
   with("\"first_bad\": null", R"("first_bad": {"tensor": "\u001b[2J\u009b31m", "kind": "NaN", "sequence": 3})");
   const RecordedIncident recorded = load_incident(folder);
   EXPECT_EQ(recorded.incident.findings.pass->tensor, "\\x1b[2J\\xc2\\x9b31m");
-  EXPECT_FALSE(has(describe(recorded.incident, 4, 4), "\x1b"));
+  EXPECT_FALSE(has(describe(recorded.incident, {.sequences = 4, .micro_batch_size = 4}), "\x1b"));
   const std::string deep = std::string(200'000, '[') + std::string(200'000, ']');
   with("\"version\": 1", "\"version\": " + deep);
   const std::string message = message_of([&] { load_incident(folder); });
@@ -163,7 +163,7 @@ TEST_F(HostileIncident, SurvivesTenThousandDamagedFiles) {
       try {
         const RecordedIncident found = load_incident(folder);
         const uint64_t sequences = found.config.train.batch * found.config.train.accumulation;
-        const std::string shown = describe(found.incident, sequences, sequences);
+        const std::string shown = describe(found.incident, {.sequences = sequences, .micro_batch_size = sequences});
         ASSERT_LT(shown.size(), 1000u) << shown;
         ASSERT_EQ(shown.find_first_of("\n\x1b"), std::string::npos) << shown;
         ++accepted;

@@ -26,7 +26,8 @@ constexpr ParameterId kTokens{0}, kPositions{1};
 void add_inputs(Gradient& gradient, const int32_t* tokens, const float* dx, size_t T, const Turn& turn) {
   for (const ParameterId table : {kTokens, kPositions}) gradient.enter_rows(table, turn, {});
   gradient.touch(kTokens, {tokens, T});
-  kernels::embedding_backward(tokens, dx, gradient.rows(kTokens), gradient.rows(kPositions), T, config().width);
+  kernels::embedding_backward(tokens, dx, gradient.rows(kTokens, turn), gradient.rows(kPositions, turn), T,
+                              config().width);
   for (const ParameterId table : {kTokens, kPositions}) gradient.leave_rows(table, turn);
 }
 

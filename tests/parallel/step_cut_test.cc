@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <tuple>
+#include <vector>
 
 namespace quern::train {
 namespace {
@@ -32,13 +33,29 @@ TEST(StepCut, LeavesFewTokensToATeam) {
 
 TEST(StepCut, CoversEverySequenceOnce) {
   for (size_t sequences = 1; sequences < 70; ++sequences) {
-    for (const size_t T : {1, 7, 64, 200, 1000}) {
-      for (const size_t threads : {1, 2, 3, 5, 8, 64}) {
-        const StepCut cut = cut_step(sequences, T, threads);
-        ASSERT_GE(cut.micro_batch_size * cut.micro_batches, sequences);
-        ASSERT_LT(cut.micro_batch_size * (cut.micro_batches - 1), sequences);
-        ASSERT_GE(cut.teams, 1u);
-        ASSERT_LE(cut.teams, std::min(threads, cut.micro_batches));
+    for (const size_t lanes : {1, 2, 3, 8, 61}) {
+      if (lanes > sequences) continue;
+      for (const size_t T : {1, 7, 64, 200, 1000}) {
+        for (const size_t threads : {1, 2, 3, 5, 8, 64}) {
+          const StepCut cut = cut_step(sequences, T, threads, lanes);
+          const std::vector<StepPart> parts = cut.parts();
+          ASSERT_EQ(parts.size(), cut.micro_batches);
+          size_t next = 0;
+          for (size_t i = 0; i < parts.size(); ++i) {
+            const auto& [part, lane, first, last] = parts[i];
+            ASSERT_EQ(part.begin, next);
+            ASSERT_GE(part.size(), 1u);
+            ASSERT_LE(part.size(), cut.micro_batch_size);
+            ASSERT_EQ(first, part.begin == cut.lane(lane).begin);
+            ASSERT_EQ(last, part.end == cut.lane(lane).end);
+            ASSERT_LE(part.end, cut.lane(lane).end);
+            for (size_t s = part.begin; s < part.end; ++s) ASSERT_EQ(cut.part_of(s), i);
+            next = part.end;
+          }
+          ASSERT_EQ(next, sequences);
+          ASSERT_GE(cut.teams, 1u);
+          ASSERT_LE(cut.teams, std::min(threads, cut.micro_batches));
+        }
       }
     }
   }

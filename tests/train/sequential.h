@@ -11,6 +11,7 @@
 
 #include "data/batch_source.h"
 #include "diagnose/health.h"
+#include "kernels/vector_ops.h"
 #include "nn/models/gpt2.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -70,11 +71,21 @@ inline void restore_states(const std::vector<std::vector<float>>& states, Optimi
   }
 }
 
+// The sum of the lanes first ... end - 1, by the tree of nn/lane_tree.h. Overwrites them.
+inline std::vector<float>& tree_sum(std::vector<std::vector<float>>& lanes, size_t first, size_t end) {
+  if (end - first == 1) return lanes[first];
+  size_t half = 1;
+  while (2 * half < end - first) half *= 2;
+  std::vector<float>&left = tree_sum(lanes, first, first + half), &right = tree_sum(lanes, first + half, end);
+  for (size_t i = 0; i < left.size(); ++i) left[i] += right[i];
+  return left;
+}
+
 inline Trained train_sequentially(const RunConfig& config, const data::TrainingBatches& batches, uint32_t vocabulary,
                                   uint32_t steps) {
   nn::Gpt2 model(model_config(config, vocabulary), false);
   model.initialise(config.train.seed);
-  nn::Gradient gradient(model.parameters());
+  nn::Gradient gradient(model.parameters());  // of one lane
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(model.parameters(), optimizer_options(config));
   const quern::Schedule schedule = schedule_of(config);
   const size_t T = config.model.context, sequences = config.train.batch * config.train.accumulation;
@@ -86,26 +97,36 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
   uint32_t turn = 0;
   for (uint32_t step = 0; step < steps; ++step) {
     double loss = 0;
-    for (size_t first = 0; first < sequences; first += micro_batch_size) {
-      const size_t n = std::min(micro_batch_size, sequences - first);
-      batches.fill(step, static_cast<uint32_t>(first), static_cast<uint32_t>(n), inputs.data(), targets.data());
-      model.forward_backward({.columns = {{kTokensColumn, inputs.data()}, {kTargetsColumn, targets.data()}},
-                              .sequences = n,
-                              .T = T,
-                              .seed = config.train.seed,
-                              .step = step,
-                              .first_sequence = static_cast<uint32_t>(first),
-                              .turn = {.number = turn++, .first = first == 0, .last = first + n == sequences}},
-                             {.scale = static_cast<float>(1.0 / tokens), .gradient = gradient}, work);
-      for (size_t s = 0; s < n; ++s) {
-        const auto losses = work.losses.subspan(s * T, T);
-        loss += std::accumulate(losses.begin(), losses.end(), 0.0);
+    std::vector<std::vector<float>> lanes;
+    for (size_t lane = 0; lane < config.train.lanes; ++lane) {
+      const size_t begin = lane * sequences / config.train.lanes, end = (lane + 1) * sequences / config.train.lanes;
+      for (size_t first = begin; first < end; first += micro_batch_size) {
+        const size_t n = std::min(micro_batch_size, end - first);
+        batches.fill(step, static_cast<uint32_t>(first), static_cast<uint32_t>(n), inputs.data(), targets.data());
+        model.forward_backward({.columns = {{kTokensColumn, inputs.data()}, {kTargetsColumn, targets.data()}},
+                                .sequences = n,
+                                .T = T,
+                                .seed = config.train.seed,
+                                .step = step,
+                                .first_sequence = static_cast<uint32_t>(first),
+                                .turn = {.number = turn++, .first = first == begin, .last = first + n == end}},
+                               {.scale = static_cast<float>(1.0 / tokens), .gradient = gradient}, work);
+        for (size_t s = 0; s < n; ++s) {
+          const auto losses = work.losses.subspan(s * T, T);
+          loss += std::accumulate(losses.begin(), losses.end(), 0.0);
+        }
       }
+      gradient.join_all();
+      lanes.push_back(copy_of(gradient.values()));
     }
-    gradient.join_all();
-    const UpdateReport report = optimizer->begin(gradient.squared_norm(), schedule.at(step + 1), step + 1);
+    const std::vector<float>& sum = tree_sum(lanes, 0, lanes.size());
+    double squares = 0;
+    for (const nn::Segment& segment : model.parameters().segments()) {
+      squares += kernels::squared_norm(sum.data() + segment.offset, segment.size);
+    }
+    const UpdateReport report = optimizer->begin(squares, schedule.at(step + 1), step + 1);
     for (size_t unit = 0; report.finite && unit < optimizer->units().size(); ++unit) {
-      optimizer->update(unit, 0, model.weights().values(), gradient.values());
+      optimizer->update(unit, 0, model.weights().values(), sum);
     }
     result.losses.push_back(loss / tokens);
     result.norms.push_back(report.gradient_norm);

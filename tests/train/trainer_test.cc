@@ -1,6 +1,7 @@
 // Promise I1: any number of threads, one result.
 #include "train/trainer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -111,6 +112,39 @@ INSTANTIATE_TEST_SUITE_P(
           name.begin(), name.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
       return name;
     });
+
+// Lanes belong to the run: the result depends on their number, not on threads, teams or micro-batches. A table that is
+// used twice has its two sums joined in every lane.
+class TrainerLanes : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Outputs, TrainerLanes, ::testing::Bool(),
+                         [](const auto& test) { return test.param ? "Tied" : "Untied"; });
+
+TEST_P(TrainerLanes, EqualASequentialLoop) {
+  const ::quern::test::Watchdog watchdog("lanes");
+  RunConfig config;
+  config.model = {.layers = 2, .heads = 5, .width = 160, .context = 32, .vocabulary = 0, .dropout = 0.1};
+  config.model.tied_output = GetParam();
+  config.train.steps = 100;
+  config.train.batch = 19;
+  config.optimizer.warmup = 2;
+  constexpr uint32_t kVocabulary = 1300;  // joining the table is a task of its own
+  const RandomTokens tokens(3000, kVocabulary);
+  const data::TrainingBatches batches = test::batches_of(config, tokens);
+  std::vector<std::vector<float>> results;
+  for (const uint64_t lanes : kSanitized ? std::vector<uint64_t>{5} : std::vector<uint64_t>{1, 2, 5, 8, 19}) {
+    config.train.lanes = lanes;
+    const Trained expected = test::train_sequentially(config, batches, kVocabulary, kSteps);
+    results.push_back(expected.weights);
+    for (const auto& [threads, teams] : {std::pair{1, 0}, {2, 0}, {16, 0}, {2, 1}, {7, 3}}) {
+      SCOPED_TRACE(fmt::format("{} lanes, {} threads, {} teams", lanes, threads, teams));
+      config.train.threads = static_cast<uint64_t>(threads);
+      Engine engine(config, batches, kVocabulary, {.teams = static_cast<size_t>(teams)});
+      engine.steps(kSteps);
+      EXPECT_TRUE(engine.result() == expected);
+    }
+  }
+  for (size_t i = 1; i < results.size(); ++i) EXPECT_NE(results[i], results[i - 1]);
+}
 
 // Muon updates whole matrices, so threads share them in another way than the segments of AdamW. A model without
 // parameters in its norms has fewer tickets to wait for.

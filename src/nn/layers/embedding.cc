@@ -67,8 +67,8 @@ void Embedding::backward(const Pass& pass) const {
     const size_t T = pass.batch.T;
     const int32_t* ids = pass.batch.columns.ints(kTokensColumn) + s * T;
     if (tokens) gradient.touch(tokens_, {ids, T});
-    kernels::embedding_backward(ids, dx + s * T * width_, tokens ? gradient.rows(tokens_) : nullptr,
-                                positions ? gradient.rows(*positions_) : nullptr, T, width_);
+    kernels::embedding_backward(ids, dx + s * T * width_, tokens ? gradient.rows(tokens_, turn) : nullptr,
+                                positions ? gradient.rows(*positions_, turn) : nullptr, T, width_);
   }
   if (positions) pass.show_gradient(*positions_);
   if (positions) gradient.leave_rows(*positions_, turn);

@@ -52,7 +52,7 @@ void add_product(const Pass& pass, const Parameter& matrix, ParameterId id, cons
                .K = rows,
                .a = a,
                .b = {b, width},
-               .c = pass.gradient->at(id),
+               .c = pass.gradient->at(id, turn),
                .c_stride = width,
                .add = !(turn.first && ends.first)};
   if (at_a_time < matrix.segments || pass.member.size > 1) {
@@ -167,7 +167,7 @@ void Linear::backward_weights(const Pass& pass, const float* x, const float* dy,
 void Linear::add_bias(const Pass& pass, const float* dy, size_t rows) const {
   const size_t segment = pass.parameter(*bias_).first_segment;
   const Turn& turn = pass.batch.turn;
-  float* bias = pass.gradient->at(*bias_);
+  float* bias = pass.gradient->at(*bias_, turn);
   pass.gradient->enter(segment, turn, pass.member);
   if (turn.first) std::fill_n(bias, out_, 0.0f);
   kernels::column_sums(dy, rows, out_, bias);

@@ -98,7 +98,7 @@ void Norm::backward_layernorm(const Pass& pass, const SavedSet& saved) const {
   const SavedTensor& normal = saved[normal_];
   const size_t weight = pass.parameter(weight_).first_segment, bias = pass.parameter(bias_).first_segment;
   const Turn& turn = pass.batch.turn;
-  float *dweight = pass.gradient->at(weight_), *dbias = pass.gradient->at(bias_);
+  float *dweight = pass.gradient->at(weight_, turn), *dbias = pass.gradient->at(bias_, turn);
   pass.gradient->enter(weight, turn, pass.member);  // the weight's ticket covers the bias too
   if (turn.first) {
     std::fill_n(dweight, width_, 0.0f);
