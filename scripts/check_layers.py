@@ -24,7 +24,7 @@ LAYERS = {
     "parallel": ["core", "nn"],
     "dataset": ["core", "data", "config"],
     "evaluate": ["core", "nn", "data", "checkpoint", "config", "parallel", "dataset"],
-    "train": ["core", "nn", "data", "optim", "checkpoint", "config", "parallel", "evaluate"],
+    "train": ["core", "kernels", "nn", "data", "optim", "checkpoint", "dist", "config", "parallel", "evaluate"],
     "diagnose": ["core", "kernels", "nn", "data", "checkpoint", "config", "train"],
     "run": ["core", "nn", "data", "optim", "checkpoint", "config", "dataset", "evaluate", "train", "diagnose"],
     "report": ["core", "kernels", "config", "train", "run"],

@@ -33,7 +33,7 @@ StepTokens read_step(const StepContext& step, const RunState& at) {
 // their writes visible, and the queue will make the writes here visible to them.
 Findings examine(const StepContext& step, const StepTokens& tokens, const RunState& at) {
   const size_t T = step.config.model.context;
-  const StepCut cut{.sequences = step.config.sequences_per_step(), .lanes = step.config.train.lanes};
+  const StepCut cut{.sequences = step.config.sequences_per_step(), .share = {.lanes = step.config.train.lanes}};
   const std::vector<StepPart> parts = cut.parts();
   const float scale = scale_of(tokens.counted_targets());
   step.gradient.measure(false);

@@ -64,6 +64,9 @@ void Gradient::wait_for(Signal& ticket, uint32_t turn, const Member& member) {
   if (member.waits != nullptr) member.waits->tickets.add(seconds_now() - start);
 }
 
+// The segment has its own lanes.
+void Gradient::finish(size_t segment) { receiver_ != nullptr ? receiver_->take(segment) : take_norm(segment); }
+
 void Gradient::take_norm(size_t segment) {
   const Segment& s = table_->segments()[segment];
   const float* values = values_.data() + s.offset;
@@ -94,7 +97,7 @@ void Gradient::leave(size_t segment, const Turn& turn) {
   const Segment& s = table_->segments()[segment];
   if (turn.last && !(*table_)[s.parameter].lookup) {
     add_lanes(s, turn.lane);
-    if (turn.lane == last_lane()) take_norm(segment);
+    if (turn.lane == last_lane()) finish(segment);
   }
   tickets_[segment].set(turn.number + 1);
 }
@@ -154,7 +157,7 @@ void Gradient::join(size_t index) {
   const Timed timed(kJoin, static_cast<double>(segment.size * sizeof(float)));
   add_rows(segment, last_lane());
   add_lanes(segment, last_lane());
-  take_norm(joins_[index]);
+  finish(joins_[index]);
 }
 
 void Gradient::join_all() {

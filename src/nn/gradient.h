@@ -31,6 +31,16 @@ namespace quern::nn {
 // the nodes that the lane completes, segment by segment, while they are in the cache.
 class Gradient {
  public:
+  // Takes segments to which all own lanes have been added.
+  class Receiver {
+   public:
+    // Called once per segment and step, by any worker. Must not wait.
+    virtual void take(size_t segment) = 0;
+
+   protected:
+    ~Receiver() = default;
+  };
+
   // `workers` is the number of workers, each of which computes micro-batches on its own. `table` must outlive the
   // gradient.
   explicit Gradient(const ParameterTable& table, size_t workers = 1, LaneTree lanes = LaneTree(1));
@@ -69,6 +79,16 @@ class Gradient {
   // The sum of squares of the entire gradient, segments in order; after the last join().
   double squared_norm() const;
 
+  // If other ranks have lanes of the step, `receiver` gets each segment instead of its norm being computed. The segment
+  // is then in the first buffers, one for each node of the lane tree. Once the first contains the sum over all ranks,
+  // complete() computes the norm; norms of segments that other ranks complete are set from outside.
+  void send_to(Receiver* receiver) { receiver_ = receiver; }
+  const ParameterTable& table() const { return *table_; }
+  float* node(size_t index, const Segment& segment) { return buffer(index) + segment.offset; }
+  void complete(size_t segment) { take_norm(segment); }
+  std::span<double> norms() { return norms_; }
+  std::span<kernels::TensorStats> all_stats() { return stats_; }
+
   // Whether the following steps collect segment statistics along with the norms; call between steps. Norms are
   // bit-identical either way.
   void measure(bool on) { measures_ = on; }
@@ -95,6 +115,7 @@ class Gradient {
   Rows& rows_of(ParameterId id) { return rows_[rows_index_[static_cast<size_t>(id)]]; }
   size_t rows_ticket(ParameterId id) const;
   void wait_for(Signal& ticket, uint32_t turn, const Member& member);
+  void finish(size_t segment);
   void take_norm(size_t segment);
 
   const ParameterTable* table_;
@@ -109,6 +130,7 @@ class Gradient {
   std::vector<double> norms_;
   std::vector<kernels::TensorStats> stats_;  // one per segment
   bool measures_ = false;
+  Receiver* receiver_ = nullptr;
   std::unique_ptr<Signal[]> tickets_;  // one per segment, then one per lookup table
   std::atomic<bool> stopped_{false};
 };

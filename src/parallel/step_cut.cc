@@ -22,7 +22,8 @@ size_t parts_of(size_t n, size_t part) { return (n + part - 1) / part; }
 
 size_t micro_batches_of(const StepCut& cut) {
   size_t count = 0;
-  for (size_t lane = 0; lane < cut.lanes; ++lane) count += parts_of(cut.lane(lane).size(), cut.micro_batch_size);
+  const Range own = cut.share.own();
+  for (size_t lane = own.begin; lane < own.end; ++lane) count += parts_of(cut.lane(lane).size(), cut.micro_batch_size);
   return count;
 }
 
@@ -31,7 +32,7 @@ size_t micro_batches_of(const StepCut& cut) {
 std::vector<StepPart> StepCut::parts() const {
   std::vector<StepPart> all;
   all.reserve(micro_batches);
-  for (size_t index = 0; index < lanes; ++index) {
+  for (size_t index = share.own().begin; index < share.own().end; ++index) {
     const Range whole = lane(index);
     for (size_t first = whole.begin; first < whole.end; first += micro_batch_size) {
       const size_t end = std::min(first + micro_batch_size, whole.end);
@@ -42,7 +43,7 @@ std::vector<StepPart> StepCut::parts() const {
 }
 
 size_t StepCut::part_of(size_t sequence) const {
-  size_t before = 0, index = 0;
+  size_t before = 0, index = share.own().begin;
   for (; lane(index).end <= sequence; ++index) before += parts_of(lane(index).size(), micro_batch_size);
   return before + (sequence - lane(index).begin) / micro_batch_size;
 }
@@ -55,14 +56,14 @@ double expected_time(const StepCut& cut, size_t T, size_t threads) {
   return static_cast<double>(parts_of(cut.micro_batches, cut.teams)) * tokens / speed;
 }
 
-StepCut cut_step(size_t sequences, size_t T, size_t threads, size_t lanes) {
+StepCut cut_step(size_t sequences, size_t T, size_t threads, const LaneShare& share) {
   const auto cut_by = [&](size_t micro_batch_size) {
-    StepCut cut{.sequences = sequences, .lanes = lanes, .micro_batch_size = micro_batch_size};
+    StepCut cut{.sequences = sequences, .share = share, .micro_batch_size = micro_batch_size};
     cut.micro_batches = micro_batches_of(cut);
     cut.teams = teams_for(threads, cut.micro_batches);
     return cut;
   };
-  const size_t longest_lane = parts_of(sequences, lanes);
+  const size_t longest_lane = parts_of(sequences, share.lanes);
   StepCut best = cut_by(std::min(nn::sequences_per_micro_batch(T), longest_lane));
   for (size_t micro_batch_size = best.micro_batch_size; --micro_batch_size > 0;) {
     const StepCut cut = cut_by(micro_batch_size);

@@ -23,7 +23,8 @@ struct Batch;
 
 namespace quern::train {
 
-enum class TaskKind : uint8_t { kTrain, kJoin, kUpdate, kLoss };  // the phases of a step in their order; evaluation
+// The phases of a step in their order, of which the exchanges between ranks have no tasks; evaluation.
+enum class TaskKind : uint8_t { kTrain, kJoin, kExchange, kUpdate, kShare, kRepack, kLoss };
 
 struct Task {
   TaskKind kind = TaskKind::kTrain;

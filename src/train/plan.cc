@@ -52,10 +52,11 @@ size_t batch_bytes(const RunConfig& config, const StepCut& cut) {
 
 class Planner {
  public:
-  Planner(const RunConfig& config, const nn::Declaration& model, uint64_t program) : config_(config), model_(model) {
+  Planner(const RunConfig& config, const nn::Declaration& model, uint64_t program, const RankOf& rank)
+      : config_(config), model_(model), share_{config.train.lanes, rank.rank, rank.ranks} {
     fixed_.program = program;
     fixed_.weights = model.parameters.size() * sizeof(float) + model.constant_bytes;
-    fixed_.gradient = nn::Gradient::bytes_of(model.parameters, nn::LaneTree(config.train.lanes));
+    fixed_.gradient = nn::Gradient::bytes_of(model.parameters, nn::LaneTree(share_.lanes, share_.own()));
     const OptimizerBytes optimizer =
         optimizer_bytes(model.parameters, optimizer_options(config).kind, thread_count(config));
     fixed_.moments = optimizer.states;
@@ -66,7 +67,7 @@ class Planner {
   std::vector<Plan> candidates() const {
     std::vector<Plan> plans;
     const size_t threads = thread_count(config_);
-    const StepCut whole = cut_step(config_.sequences_per_step(), config_.model.context, threads, config_.train.lanes);
+    const StepCut whole = cut_step(config_.sequences_per_step(), config_.model.context, threads, share_);
     for (size_t teams = whole.teams; teams > 0; --teams) {
       StepCut cut = whole;
       cut.teams = teams;
@@ -131,6 +132,7 @@ class Planner {
 
   const RunConfig& config_;
   const nn::Declaration& model_;
+  LaneShare share_;
   MemoryPlan fixed_;
 };
 
@@ -149,12 +151,12 @@ size_t thread_count(const RunConfig& config) {
   return std::min(cpu_info().usable_cores, kMaxThreads);
 }
 
-Plan make_plan(const RunConfig& config, uint32_t vocabulary, uint64_t program) {
-  return make_plan(config, nn::declare(model_config(config, vocabulary)), program);
+Plan make_plan(const RunConfig& config, uint32_t vocabulary, uint64_t program, const RankOf& rank) {
+  return make_plan(config, nn::declare(model_config(config, vocabulary)), program, rank);
 }
 
-Plan make_plan(const RunConfig& config, const nn::Declaration& model, uint64_t program) {
-  const std::vector<Plan> plans = Planner(config, model, program).candidates();
+Plan make_plan(const RunConfig& config, const nn::Declaration& model, uint64_t program, const RankOf& rank) {
+  const std::vector<Plan> plans = Planner(config, model, program, rank).candidates();
   const uint64_t limit = config.train.memory;
   const auto fits = [&](const Plan& plan) { return limit == 0 || plan.memory.total() <= limit; };
   if (const auto found = std::find_if(plans.begin(), plans.end(), fits); found != plans.end()) return *found;

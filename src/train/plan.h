@@ -47,10 +47,15 @@ struct Plan {
 // train.threads, or the number of usable cores if that is 0.
 size_t thread_count(const RunConfig& config);
 
+// Which of the processes that train together a plan is for.
+struct RankOf {
+  size_t rank = 0, ranks = 1;
+};
+
 // The fastest plan that follows train.recompute and, unless train.memory is 0, stays within it, given that `program`
 // bytes are already in use. Error, with the smallest feasible limit, if there is no such plan.
-Plan make_plan(const RunConfig& config, const nn::Declaration& model, uint64_t program = 0);
+Plan make_plan(const RunConfig& config, const nn::Declaration& model, uint64_t program = 0, const RankOf& rank = {});
 // The same for the language model of this config.
-Plan make_plan(const RunConfig& config, uint32_t vocabulary, uint64_t program = 0);
+Plan make_plan(const RunConfig& config, uint32_t vocabulary, uint64_t program = 0, const RankOf& rank = {});
 
 }  // namespace quern::train

@@ -66,13 +66,22 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, co
       plan_(plan),
       parts_(plan.cut.parts()),
       gradient_(model.parameters(), options_.teams != 0 ? options_.teams : plan.cut.teams,
-                nn::LaneTree(plan.cut.lanes)),
+                nn::LaneTree(plan.cut.share.lanes, plan.cut.share.own())),
       losses_(config.sequences_per_step()),
       changes_(model.parameters().segments().size()) {
   check_columns(model, batches);
   if (options_.teams != 0) plan_.cut.teams = options_.teams;
   const size_t threads = plan_.threads, teams = plan_.cut.teams;
   for (size_t team = 0; team < teams; ++team) work_.emplace_back(model.activations(), plan_.workspace(team));
+  if (options_.ranks != nullptr && options_.ranks->size() > 1) {
+    exchange_ = std::make_unique<RankExchange>(*options_.ranks, plan_.cut, optimizer_->units(), gradient_,
+                                               model_.weights().values(), RankExchange::Numbers{losses_, changes_});
+    exchange_->on_failure([this] {
+      gradient_.stop();
+      if (prefetcher_ != nullptr) prefetcher_->stop();
+      finished_.add(1);
+    });
+  }
   workers_ = std::make_unique<Workers>(
       WorkersOptions{.threads = threads, .teams = teams, .pin = config.train.pin},
       [this](const Task& task, size_t team, const Member& member) { run(task, team, member); },
@@ -86,14 +95,26 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, co
 
 Trainer::~Trainer() = default;
 
-const std::array<Trainer::Phase, 3> Trainer::kPhases = {{
+const std::array<Trainer::Phase, 6> Trainer::kPhases = {{
     {&Trainer::feed_micro_batches, &Trainer::train_micro_batch},  // forward, loss, backward
     {&Trainer::begin_join, &Trainer::join_segments},              // the two gradients of the token table
+    {&Trainer::begin_exchange, nullptr},                          // the gradients, losses and norms of all ranks
     {&Trainer::begin_update, &Trainer::update_units},             // clip, optimizer, repack
+    {&Trainer::begin_share, nullptr},                             // the weights that other ranks have updated
+    {&Trainer::begin_repack, &Trainer::repack_segments},          // repack these
 }};
 
-StepReport Trainer::step() {
+// The failure of a rank ends all of them: the others would wait for it.
+void Trainer::rethrow() try {
+  if (exchange_ != nullptr) exchange_->rethrow();
   workers_->rethrow();
+} catch (...) {
+  if (exchange_ != nullptr) options_.ranks->abort();
+  throw;
+}
+
+StepReport Trainer::step() {
+  rethrow();
   before_ = state_;
   prepare_step();
   StepTimer timer(*workers_);
@@ -101,7 +122,7 @@ StepReport Trainer::step() {
   const uint32_t finished = finished_.value();
   begin_from(0);
   finished_.await_change(finished);
-  workers_->rethrow();
+  rethrow();
   advance_state();
   StepReport result = report();
   timer.stop(result);
@@ -139,7 +160,11 @@ void Trainer::join_segments(const Task&, size_t, const Member&) {
 
 void Trainer::update_units(const Task&, size_t team, const Member& member) {
   const size_t thread = first_thread_of(team, plan_.cut.teams, plan_.threads) + member.index;
-  for (size_t i; (i = next_piece()) < pieces_;) update(i, thread);
+  for (size_t i; (i = next_piece()) < pieces_;) update(exchange_ == nullptr ? i : exchange_->own_units()[i], thread);
+}
+
+void Trainer::repack_segments(const Task&, size_t, const Member&) {
+  for (size_t i; (i = next_piece()) < pieces_;) model_.weights().repack(exchange_->foreign_segments()[i]);
 }
 
 void Trainer::update(size_t index, size_t thread) {
@@ -177,7 +202,7 @@ void Trainer::done(const Task& task) {
   // Acquires the writes that other teams released here and passes them on: the last team starts the next phase.
   if (remaining_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (task.kind == TaskKind::kLoss) return finished_.add(1);
-  begin_from(static_cast<size_t>(task.kind) + 1);
+  begin_after(task.kind);
 }
 
 void Trainer::prepare_step() {
@@ -194,6 +219,7 @@ void Trainer::prepare_step() {
   const uint64_t interval = config_.diagnostics.health_interval, step = state_.step + 1;
   current_ = {.rate = schedule_.at(step), .measured = interval > 0 && step % interval == 0};
   gradient_.measure(current_.measured);
+  if (exchange_ != nullptr) exchange_->begin(current_.measured);
   set_profile_place({.step = static_cast<uint32_t>(step)});
 }
 
@@ -224,13 +250,31 @@ bool Trainer::begin_join() {
   return false;
 }
 
+bool Trainer::begin_exchange() {
+  if (exchange_ == nullptr) return false;
+  exchange_->finish_gradient([this] { begin_after(TaskKind::kExchange); });
+  return true;
+}
+
+bool Trainer::begin_share() {
+  if (exchange_ == nullptr || !updates()) return false;
+  exchange_->share_weights([this] { begin_after(TaskKind::kShare); });
+  return true;
+}
+
+bool Trainer::begin_repack() {
+  return exchange_ != nullptr && updates() &&
+         submit_to_every_team(TaskKind::kRepack, exchange_->foreign_segments().size());
+}
+
 bool Trainer::begin_update() {
   current_.update = optimizer_->begin(gradient_.squared_norm(), current_.rate, state_.updates + 1);
   const double targets = static_cast<double>(std::max<uint64_t>(1, current_.counted_targets));
   current_.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / targets;
   current_.spike_z = std::isfinite(current_.loss) ? state_.losses.z(current_.loss) : 0;
   current_.trouble = judge();
-  return updates() && submit_to_every_team(TaskKind::kUpdate, optimizer_->units().size());
+  const size_t units = exchange_ == nullptr ? optimizer_->units().size() : exchange_->own_units().size();
+  return updates() && submit_to_every_team(TaskKind::kUpdate, units);
 }
 
 Trouble Trainer::judge() const {
@@ -272,7 +316,7 @@ StepReport Trainer::report() const {
 }
 
 double Trainer::evaluate(const data::ValidationBatches& windows) {
-  workers_->rethrow();
+  rethrow();
   workers_->set_profile(nullptr);
   evaluation_.emplace(model_, windows, plan_.cut.micro_batch_size, workers_->teams(), nullptr, pool_);
   const uint32_t finished = finished_.value();
@@ -280,7 +324,7 @@ double Trainer::evaluate(const data::ValidationBatches& windows) {
   remaining_.store(tasks, std::memory_order_relaxed);  // made visible by the queue
   for (uint32_t i = 0; i < tasks; ++i) workers_->submit({.kind = TaskKind::kLoss, .index = i});
   finished_.await_change(finished);
-  workers_->rethrow();
+  rethrow();
   const double loss = evaluation_->result().loss;
   evaluation_.reset();
   workers_->set_profile(profile_);

@@ -17,19 +17,22 @@
 #include "data/batch_reader.h"
 #include "data/batch_source.h"
 #include "data/prefetcher.h"
+#include "dist/communicator.h"
 #include "evaluate/evaluate.h"
 #include "nn/model.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "parallel/workers.h"
 #include "train/plan.h"
+#include "train/rank_exchange.h"
 #include "train/step_context.h"
 #include "train/step_report.h"
 
 namespace quern::train {
 
-// For benchmarks and tests only.
 struct TrainerOptions {
+  dist::Communicator* ranks = nullptr;  // processes that train together; the plan must be made for this one of them
+  // For benchmarks and tests only:
   size_t teams = 0;  // 0: as many as there is work for; 1: all threads synchronize after every operation
   std::function<void(const Task&, const Member&)> before_task = {};  // called by the workers
 };
@@ -48,6 +51,9 @@ struct WorkerTimes {
 // workers' queue. A worker takes a micro-batch through forward and backward on its own and adds weight gradients in its
 // turn. The worker that finishes the last task of a phase enqueues those of the next one, and in the end wakes the
 // caller. With fewer micro-batches than threads, several threads work on each as a team.
+//
+// Of several ranks, each computes its lanes of the step and updates the weights of which it is the owner; all call the
+// same functions in the same order.
 class Trainer {
  public:
   // `model`, `batches` and `state` must outlive the trainer. `plan` must be made for this config and model. Every step
@@ -73,6 +79,8 @@ class Trainer {
   StepContext context();
   Optimizer& optimizer() { return *optimizer_; }
   WorkerTimes times() const { return times_; }
+  // Weights and gradients that this rank has sent to others so far.
+  uint64_t bytes_sent() const { return exchange_ == nullptr ? 0 : exchange_->bytes_sent(); }
   // Reads a system file, which takes 5 microseconds.
   MemoryUse memory() const;
   // Changes diagnostics.health_interval; 0 for never.
@@ -87,7 +95,7 @@ class Trainer {
     bool (Trainer::*begin)();  // enqueues its tasks; false if there is nothing to do
     void (Trainer::*work)(const Task& task, size_t team, const Member& member);
   };
-  static const std::array<Phase, 3> kPhases;
+  static const std::array<Phase, 6> kPhases;
 
   void prepare_step();
   void begin_from(size_t phase);
@@ -101,9 +109,15 @@ class Trainer {
   void train_micro_batch(const Task& task, size_t team, const Member& member);
   bool begin_join();
   void join_segments(const Task& task, size_t team, const Member& member);
+  bool begin_exchange();
   bool begin_update();
   void update_units(const Task& task, size_t team, const Member& member);
   void update(size_t unit, size_t thread);
+  bool begin_share();
+  bool begin_repack();
+  void repack_segments(const Task& task, size_t team, const Member& member);
+  void begin_after(TaskKind phase) { begin_from(static_cast<size_t>(phase) + 1); }
+  void rethrow();
 
   Trouble judge() const;
   bool updates() const { return current_.update.finite && current_.trouble == Trouble::kNone; }
@@ -145,6 +159,7 @@ class Trainer {
   alignas(kCacheLine) std::atomic<size_t> next_piece_{0};  // of the phase's segments or units
   size_t pieces_ = 0;                                      // set before the phase's tasks are submitted
   Signal finished_;                                        // steps, or failures
+  std::unique_ptr<RankExchange> exchange_;                 // null for one rank
   std::unique_ptr<Workers> workers_;                       // last member: its threads use all of the above
 };
 

@@ -37,7 +37,7 @@ TEST(StepCut, CoversEverySequenceOnce) {
       if (lanes > sequences) continue;
       for (const size_t T : {1, 7, 64, 200, 1000}) {
         for (const size_t threads : {1, 2, 3, 5, 8, 64}) {
-          const StepCut cut = cut_step(sequences, T, threads, lanes);
+          const StepCut cut = cut_step(sequences, T, threads, {.lanes = lanes});
           const std::vector<StepPart> parts = cut.parts();
           ASSERT_EQ(parts.size(), cut.micro_batches);
           size_t next = 0;

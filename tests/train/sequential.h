@@ -139,7 +139,8 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
 // A model and its trainer, as a run has them.
 struct Engine {
   Engine(const RunConfig& config, const data::BatchSource& batches, uint32_t vocabulary, TrainerOptions options = {})
-      : plan(make_plan(config, vocabulary)),
+      : plan(make_plan(config, vocabulary, 0,
+                       options.ranks == nullptr ? RankOf{} : RankOf{options.ranks->rank(), options.ranks->size()})),
         model(model_config(config, vocabulary), plan.packed),
         trainer(config, plan, model, batches, state, std::move(options)),
         statistics(model.parameters()) {

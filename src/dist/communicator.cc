@@ -1,0 +1,42 @@
+#include "dist/communicator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "core/cache_line.h"
+
+namespace quern::dist {
+
+// On an idle core a message takes some microseconds; a pause of 200 us costs at most that much per exchange.
+void Backoff::pause() {
+  constexpr uint32_t kSpins = 50, kYields = 100, kLongest = 200;
+  ++tries_;
+  if (tries_ < kSpins) {
+    spin_pause();
+  } else if (tries_ < kYields) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(std::chrono::microseconds(std::min(tries_ - kYields + 10, kLongest)));
+  }
+}
+
+void wait(Communicator& ranks, Communicator::Request request) {
+  for (Backoff backoff; !ranks.done(request);) backoff.pause();
+}
+
+void all_gather(Communicator& ranks, uint32_t tag, std::span<std::byte> all,
+                const std::function<Range(size_t rank)>& part) {
+  const Range mine = part(ranks.rank());
+  std::vector<Communicator::Request> requests;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const Range theirs = part(rank);
+    if (rank == ranks.rank()) continue;
+    if (theirs.size() > 0) requests.push_back(ranks.receive(rank, tag, all.subspan(theirs.begin, theirs.size())));
+    if (mine.size() > 0) requests.push_back(ranks.send(rank, tag, all.subspan(mine.begin, mine.size())));
+  }
+  for (const Communicator::Request request : requests) wait(ranks, request);
+}
+
+}  // namespace quern::dist

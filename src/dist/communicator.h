@@ -1,0 +1,51 @@
+// Processes ("ranks") that train together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "core/range.h"
+
+namespace quern::dist {
+
+// Moves bytes between ranks. It never adds anything up, so results cannot depend on how it works.
+//
+// One thread at a time may use a communicator. Messages from one rank to another with the same tag arrive in the order
+// in which they were sent; a receive has the size of its message.
+class Communicator {
+ public:
+  using Request = uint32_t;
+
+  virtual ~Communicator() = default;
+  virtual size_t rank() const = 0;
+  virtual size_t size() const = 0;
+
+  // Begin to send or to receive. The data must stay in place until the request is done; at rest, neither waits for the
+  // other side.
+  virtual Request send(size_t to, uint32_t tag, std::span<const std::byte> data) = 0;
+  virtual Request receive(size_t from, uint32_t tag, std::span<std::byte> data) = 0;
+  // Whether the request is done; if so, it is no longer valid. Throws Error if another rank has aborted.
+  virtual bool done(Request request) = 0;
+  // Makes the calls of all ranks throw, for when this one has failed.
+  virtual void abort() noexcept = 0;
+};
+
+// Waiting: a few tries at first, then longer and longer pauses, so that a rank that waits leaves the core to others.
+class Backoff {
+ public:
+  void pause();
+  void reset() { tries_ = 0; }
+
+ private:
+  uint32_t tries_ = 0;
+};
+
+void wait(Communicator& ranks, Communicator::Request request);
+
+// Rank r has the bytes part(r) of `all`; afterwards every rank has all of them. Parts may be empty.
+void all_gather(Communicator& ranks, uint32_t tag, std::span<std::byte> all,
+                const std::function<Range(size_t rank)>& part);
+
+}  // namespace quern::dist

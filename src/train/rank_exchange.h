@@ -1,0 +1,128 @@
+// What the ranks of a run send each other during a step.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "core/aligned_buffer.h"
+#include "core/bounded_queue.h"
+#include "core/signal.h"
+#include "dist/communicator.h"
+#include "nn/gradient.h"
+#include "optim/optimizer.h"
+#include "parallel/step_cut.h"
+
+namespace quern::train {
+
+// Every unit of an update belongs to one rank, its owner: balanced by size, and the same on every rank.
+class Ownership {
+ public:
+  Ownership(const nn::ParameterTable& table, std::span<const UpdateUnit> units, size_t ranks);
+
+  size_t owner_of_segment(size_t segment) const { return segment_owner_[segment]; }
+  // In the order of the optimizer, and of the table.
+  const std::vector<size_t>& units_of(size_t rank) const { return units_[rank]; }
+  const std::vector<size_t>& segments_of(size_t rank) const { return segments_[rank]; }
+
+ private:
+  std::vector<size_t> segment_owner_;
+  std::vector<std::vector<size_t>> units_, segments_;
+};
+
+// One thread does all communication, so that workers never wait for it. During backward, each segment to which a rank
+// has added its lanes goes to the segment's owner, which adds up what it receives by the tree of lanes. When all is
+// done, everyone gets the norms and the losses, and decides alike. Owners then update the weights and send them to all.
+// A rank sends 4 bytes per parameter that it does not own (times the number of its nodes in the tree), and 4 bytes for
+// each that it owns to every other rank.
+class RankExchange : public nn::Gradient::Receiver {
+ public:
+  struct Numbers {
+    std::span<double> losses;   // per sequence of the step: on entry those of this rank
+    std::span<Change> changes;  // per segment: on entry those of this rank's segments
+  };
+
+  // The arguments must outlive the exchange. Between steps the caller may use the communicator, but not during one.
+  RankExchange(dist::Communicator& ranks, const StepCut& cut, std::span<const UpdateUnit> units, nn::Gradient& gradient,
+               std::span<float> weights, const Numbers& numbers);
+  RankExchange(const RankExchange&) = delete;
+  RankExchange& operator=(const RankExchange&) = delete;
+  ~RankExchange();
+
+  const Ownership& ownership() const { return owners_; }
+  const std::vector<size_t>& own_units() const { return owners_.units_of(ranks_.rank()); }
+  const std::vector<size_t>& own_segments() const { return owners_.segments_of(ranks_.rank()); }
+  const std::vector<size_t>& foreign_segments() const { return foreign_; }
+
+  // At the beginning of a step.
+  void begin(bool measured);
+  // By workers: the segment has this rank's lanes.
+  void take(size_t segment) override;
+  // After the last segment of this rank, and all its losses. Calls `then`, on another thread, when the gradient is
+  // complete: own segments, all norms and losses, and statistics if measured.
+  void finish_gradient(std::function<void()> then) { start(Command::kNumbers, std::move(then)); }
+  // After this rank has updated its units. Calls `then` when the weights are complete.
+  void share_weights(std::function<void()> then) { start(Command::kWeights, std::move(then)); }
+
+  // Called on the thread of the exchange when it fails.
+  void on_failure(std::function<void()> call) { failed_ = std::move(call); }
+  void rethrow() const;
+  // Bytes that this rank has sent so far.
+  uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
+
+ private:
+  enum class Command : uint8_t { kNone, kGradient, kNumbers, kWeights };
+  struct Slot;  // of an own segment whose parts are on their way
+
+  void start(Command command, std::function<void()> then);
+  void main() noexcept;
+  void work();
+  void exchange_gradient();
+  bool dispatch(size_t segment);
+  void receive_parts(Slot& slot, size_t segment);
+  bool check_parts(Slot& slot);
+  void add_up(Slot& slot);
+  void exchange_numbers();
+  void exchange_weights();
+  template <typename T>
+  void share_segments(std::span<T> values, uint32_t tag);
+  bool check_sends();
+  void send(size_t to, uint32_t tag, std::span<const std::byte> data);
+
+  dist::Communicator& ranks_;
+  StepCut cut_;
+  std::span<const UpdateUnit> units_;
+  nn::Gradient& gradient_;
+  const nn::ParameterTable& table_;
+  std::span<float> weights_;
+  Numbers numbers_;
+  Ownership owners_;
+  std::vector<size_t> foreign_;
+  std::vector<size_t> nodes_of_rank_;  // of the lane tree, that each rank sends
+  std::vector<size_t> merges_;         // after each of these nodes, in their order
+
+  BoundedQueue<uint32_t> ready_;  // segments
+  std::deque<size_t> own_ready_;  // that have no slot yet
+  std::vector<std::unique_ptr<Slot>> slots_;
+  size_t own_left_ = 0, ready_left_ = 0;
+  std::vector<dist::Communicator::Request> sends_;
+  bool measured_ = false;
+
+  Signal commands_;
+  std::atomic<Command> command_{Command::kNone};
+  std::function<void()> then_, failed_;
+  std::atomic<uint64_t> bytes_sent_{0};
+  std::atomic<bool> has_failed_{false}, ending_{false};
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace quern::train
