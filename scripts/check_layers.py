@@ -26,7 +26,7 @@ LAYERS = {
     "evaluate": ["core", "nn", "data", "checkpoint", "config", "parallel", "dataset"],
     "train": ["core", "kernels", "nn", "data", "optim", "checkpoint", "dist", "config", "parallel", "evaluate"],
     "diagnose": ["core", "kernels", "nn", "data", "checkpoint", "config", "train"],
-    "run": ["core", "nn", "data", "optim", "checkpoint", "config", "dataset", "evaluate", "train", "diagnose"],
+    "run": ["core", "nn", "data", "optim", "checkpoint", "dist", "config", "dataset", "evaluate", "train", "diagnose"],
     "report": ["core", "kernels", "config", "train", "run"],
     "api": ["core", "data", "replay", "checkpoint", "generate", "config", "dataset", "evaluate", "run", "report"],
     "cli": ["core", "kernels", "data", "replay", "checkpoint", "generate", "config", "dataset", "evaluate", "train", "diagnose",

@@ -127,7 +127,7 @@ TrainResult run_training(const TrainOptions& options, const train::RunConfig& co
   report::RunFiles files(folder, config);
   train::Observers observers{&files, &callbacks};
   const auto go = options.resume ? train::resume_run : train::start_run;
-  const train::RunResult run = go(config, folder, observers, callbacks.stop());
+  const train::RunResult run = go(config, folder, observers, callbacks.stop(), nullptr);
   TrainResult result{.path = options.out,
                      .step = run.step,
                      .finished = run.finished,

@@ -29,7 +29,7 @@ constexpr size_t kMaxStateBytes = 1 << 20;
 std::vector<Tensor> tensors_of(std::span<const TensorRef> refs) {
   std::vector<Tensor> tensors;
   for (const TensorRef& ref : refs) {
-    tensors.push_back({ref.name, Dtype::kF32, ref.shape, std::as_bytes(ref.values)});
+    tensors.push_back({ref.name, Dtype::kF32, ref.shape, std::as_bytes(ref.values), ref.read});
   }
   return tensors;
 }

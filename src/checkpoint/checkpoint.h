@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -26,7 +27,8 @@ namespace quern::checkpoint {
 struct TensorRef {
   std::string name;
   std::vector<size_t> shape;
-  std::span<float> values;  // as many as the shape requires
+  std::span<float> values;                                         // as many as the shape requires
+  std::function<std::span<const std::byte>(size_t at)> read = {};  // to save what is elsewhere, see safetensors::Tensor
 };
 
 struct Tensors {

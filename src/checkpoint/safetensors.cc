@@ -142,7 +142,14 @@ Stamp write(FileWriter& file, std::span<const Tensor> tensors, const Metadata& m
   HashingWriter out(file);
   out.write(std::as_bytes(std::span(&length, 1)));
   out.write(std::as_bytes(std::span(header)));
-  for (const Tensor& tensor : tensors) out.write(tensor.bytes);
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.read) out.write(tensor.bytes);
+    for (size_t at = 0; tensor.read && at < tensor.bytes.size();) {
+      const std::span<const std::byte> some = tensor.read(at);
+      out.write(some);
+      at += some.size();
+    }
+  }
   return out.stamp();
 }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -36,6 +37,8 @@ struct Tensor {
   Dtype dtype = Dtype::kF32;
   std::vector<size_t> shape;  // empty: a scalar
   std::span<const std::byte> bytes;
+  // If given, write() takes the values from here instead: called with 0, then with the end of what it returned before.
+  std::function<std::span<const std::byte>(size_t at)> read = {};
 };
 
 using Metadata = std::map<std::string, std::string>;

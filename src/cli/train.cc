@@ -128,7 +128,7 @@ int run_train(const Options& options) {
   report::Profiler profiler({.table = options.profile, .trace = options.trace});
   train::Observers observers{&console, &files, &profiler};
   const auto go = options.resume ? train::resume_run : train::start_run;
-  const train::RunResult result = go(config, folder.path(), observers, stop);
+  const train::RunResult result = go(config, folder.path(), observers, stop, nullptr);
   console.finish();
   if (profiler.wanted() && result.resumed) finish_profile(profiler, threads, peak, console.out());
   say_where_it_is(where_it_is(result, folder), console.out());

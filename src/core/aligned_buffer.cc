@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -66,6 +67,18 @@ void free_bytes(void* memory, size_t bytes) noexcept {
   } else {
     ::operator delete(memory, std::align_val_t(kAlignment));
   }
+}
+
+// A page that was given back reads as zeros. If the kernel refuses, for example because the memory is locked, the page
+// is zeroed in place.
+void discard_bytes(void* memory, size_t bytes) noexcept {
+  char* begin = static_cast<char*>(memory);
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  const size_t first = std::min(bytes, round_up(address, page_size()) - address);
+  const size_t pages = (bytes - first) / page_size() * page_size();
+  std::memset(begin, 0, first);
+  if (pages > 0 && ::madvise(begin + first, pages, MADV_DONTNEED) != 0) std::memset(begin + first, 0, pages);
+  std::memset(begin + first + pages, 0, bytes - first - pages);
 }
 
 size_t checked_bytes(size_t count, size_t size) {

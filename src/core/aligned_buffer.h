@@ -26,6 +26,9 @@ enum class Fill { kNone, kZero };
 void* allocate_bytes(size_t bytes, Fill fill);
 void free_bytes(void* memory, size_t bytes) noexcept;
 
+// Sets the bytes to zero, and returns the whole pages among them to the system until they are written again.
+void discard_bytes(void* memory, size_t bytes) noexcept;
+
 // count * size. Throws Error if the product overflows.
 size_t checked_bytes(size_t count, size_t size);
 
@@ -63,5 +66,10 @@ class AlignedBuffer {
   T* data_ = nullptr;
   size_t size_ = 0;
 };
+
+template <typename T>
+void discard(std::span<T> values) noexcept {
+  discard_bytes(values.data(), values.size_bytes());
+}
 
 }  // namespace quern

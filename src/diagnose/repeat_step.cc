@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "kernels/cross_entropy.h"
 
@@ -17,7 +18,7 @@ StepTokens read_step(const StepContext& step, const RunState& at) {
   data::Batch batch;
   batch.step = at.next_data_step();
   StepTokens tokens;
-  for (const StepPart& part : step.plan.cut.parts()) {
+  for (const StepPart& part : step.plan.cut.whole().parts()) {
     batch.first = static_cast<uint32_t>(part.sequences.begin);
     batch.sequences = static_cast<uint32_t>(part.sequences.size());
     batch.columns = Columns(step.batches.columns(), batch.sequences);
@@ -36,7 +37,15 @@ Findings examine(const StepContext& step, const StepTokens& tokens, const RunSta
   const StepCut cut{.sequences = step.config.sequences_per_step(), .share = {.lanes = step.config.train.lanes}};
   const std::vector<StepPart> parts = cut.parts();
   const float scale = scale_of(tokens.counted_targets());
-  step.gradient.measure(false);
+  // Of several ranks, only one is here, and its gradient has no place for the lanes of others.
+  std::optional<nn::Gradient> of_all_lanes;
+  if (step.plan.cut.share.ranks > 1) {
+    of_all_lanes.emplace(step.model.parameters(), 1, nn::LaneTree(step.config.train.lanes));
+  }
+  nn::Gradient& gradient = of_all_lanes ? *of_all_lanes : step.gradient;
+  uint32_t first_turn = 0;
+  uint32_t& turns = of_all_lanes ? first_turn : step.turns;
+  gradient.measure(false);
   FirstBad watch;
   for (size_t s = 0; s < parts.size() && !watch.where(); ++s) {
     step.model.forward_backward(
@@ -46,13 +55,13 @@ Findings examine(const StepContext& step, const StepTokens& tokens, const RunSta
          .seed = step.config.train.seed,
          .step = at.next_data_step(),
          .first_sequence = static_cast<uint32_t>(s),
-         .turn = {.number = step.turns++,
+         .turn = {.number = turns++,
                   .first = parts[s].first,
                   .last = parts[s].last,
                   .lane = static_cast<uint32_t>(parts[s].lane)}},
-        {.scale = scale, .gradient = step.gradient, .watch = &watch}, step.work);
+        {.scale = scale, .gradient = gradient, .watch = &watch}, step.work);
   }
-  step.gradient.join_all();
+  gradient.join_all();
   return {.weight = first_bad_tensor(step.model.parameters(), step.model.weights().values()), .pass = watch.where()};
 }
 

@@ -26,12 +26,17 @@ uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tok
 
 LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t micro_batch_size,
                      size_t teams, const data::Tokenizer* tokenizer, BufferPool& pool)
+    : LossTasks(model, windows, {0, windows.windows()}, micro_batch_size, teams, tokenizer, pool) {}
+
+LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& windows, const Range& own,
+                     size_t micro_batch_size, size_t teams, const data::Tokenizer* tokenizer, BufferPool& pool)
     : model_(model),
       windows_(windows),
       tokenizer_(tokenizer),
+      own_(own),
       context_(model.activations().context),
       micro_batch_size_(micro_batch_size),
-      count_((windows.windows() + micro_batch_size - 1) / micro_batch_size),
+      count_((own.size() + micro_batch_size - 1) / micro_batch_size),
       rented_losses_(pool.rent(2 * windows.windows())),
       rented_bytes_(pool.rent(2 * count_, Fill::kZero)),
       rented_tokens_(pool.rent(2 * teams * micro_batch_size * context_)),
@@ -40,8 +45,8 @@ LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& wind
       tokens_(rented_tokens_.as<int32_t>()) {}
 
 void LossTasks::run(uint32_t task, size_t team, nn::Workspace& work, const Member& member) {
-  const uint64_t first = task * micro_batch_size_;
-  const size_t n = std::min<uint64_t>(micro_batch_size_, windows_.windows() - first);
+  const uint64_t first = own_.begin + task * micro_batch_size_;
+  const size_t n = std::min<uint64_t>(micro_batch_size_, own_.end - first);
   int32_t *inputs = tokens_.data() + 2 * team * micro_batch_size_ * context_,
           *targets = inputs + micro_batch_size_ * context_;
   if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), inputs, targets);

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/buffer_pool.h"
+#include "core/range.h"
 #include "data/batch_source.h"
 #include "data/tokenizer.h"
 #include "nn/model.h"
@@ -27,13 +28,17 @@ struct Evaluation {
 class LossTasks {
  public:
   // A task has `micro_batch_size` windows, which must fit the teams' workspaces. Memory comes from `pool`, since its
-  // size depends on the windows. The arguments must outlive this object; `tokenizer` may be null.
+  // size depends on the windows. The arguments must outlive this object; `tokenizer` may be null. Of `own`, the range
+  // of windows to compute here, the tasks are made; the other losses are set from outside.
   LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t micro_batch_size, size_t teams,
             const data::Tokenizer* tokenizer, BufferPool& pool);
+  LossTasks(const nn::Model& model, const data::ValidationBatches& windows, const Range& own, size_t micro_batch_size,
+            size_t teams, const data::Tokenizer* tokenizer, BufferPool& pool);
 
   size_t count() const { return count_; }
   // Called by every member of the team.
   void run(uint32_t task, size_t team, nn::Workspace& work, const Member& member);
+  std::span<double> losses() { return losses_; }
   // Call after all tasks are done.
   Evaluation result() const;
 
@@ -41,6 +46,7 @@ class LossTasks {
   const nn::Model& model_;
   const data::ValidationBatches& windows_;
   const data::Tokenizer* tokenizer_;
+  Range own_;
   size_t context_, micro_batch_size_, count_;
   PooledBuffer rented_losses_, rented_bytes_, rented_tokens_;
   std::span<double> losses_;   // per window

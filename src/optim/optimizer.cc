@@ -46,7 +46,7 @@ Optimizer::Optimizer(const nn::ParameterTable& table, const OptimizerOptions& op
 }
 
 void Optimizer::reset() {
-  for (OptimizerState& state : states_) std::fill_n(state.values.data(), state.values.size(), 0.0f);
+  for (OptimizerState& state : states_) discard(state.values.span());
 }
 
 UpdateReport Optimizer::begin(double squared_norm, double rate, uint64_t update) {

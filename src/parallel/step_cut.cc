@@ -29,6 +29,13 @@ size_t micro_batches_of(const StepCut& cut) {
 
 }  // namespace
 
+StepCut StepCut::whole() const {
+  StepCut cut = *this;
+  cut.share = {.lanes = share.lanes};
+  cut.micro_batches = micro_batches_of(cut);
+  return cut;
+}
+
 std::vector<StepPart> StepCut::parts() const {
   std::vector<StepPart> all;
   all.reserve(micro_batches);

@@ -35,6 +35,8 @@ struct StepCut {
   Range lane(size_t index) const { return {index * sequences / share.lanes, (index + 1) * sequences / share.lanes}; }
   // The sequences of a rank.
   Range sequences_of(size_t rank) const { return {lane(share.of(rank).begin).begin, lane(share.of(rank).end - 1).end}; }
+  // The same with the micro-batches of all ranks.
+  StepCut whole() const;
   // This rank's micro-batches, in the order of their sequences.
   std::vector<StepPart> parts() const;
   // The number of the micro-batch with this sequence, which must be one of this rank's.

@@ -10,6 +10,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "run/run_lock.h"
+#include "run/run_ranks.h"
 #include "run/source_run.h"
 #include "run/training_run.h"
 
@@ -89,44 +90,61 @@ Warn warn_of(Observer& observer) {
   return [&observer](const std::string& text) { observer.on_warning(text); };
 }
 
-}  // namespace
-
-RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& observer,
-                    const std::atomic<bool>& stop) try {
-  check_free(folder);
-  validate(config);
-  check_newest(config);
-  RunConfig started = config;
-  const bool from_other = !started.init.from.empty();
-  const fs::path tokenizer = from_other ? resolve_source(started, warn_of(observer)) : given_tokenizer(started);
-  Run run(started, folder, tokenizer, observer, stop);
-  run.begin();
-  create_folders(folder);
-  const RunLock lock(folder, observer);
-  check_free(folder);  // another process may have started a run during data preparation
-  run.write_files();
-  return run.train();
+// The result of body(). If it fails, the other ranks end as well.
+template <typename Body>
+RunResult ending_all(const RunRanks& ranks, Body body) try {
+  return body();
 } catch (const StoppedEarly&) {
   return {.prepared = false};
+} catch (...) {
+  ranks.abort();
+  throw;
 }
 
-RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& observer,
-                     const std::atomic<bool>& stop) try {
-  validate_settings(config);
-  check_started(folder);
-  const RunLock lock(folder, observer);
-  const RunConfig own = read_config(folder);
-  validate(own);
-  check_newest(own);
-  check_resumable(own, config, folder.string());
-  if (!has_changes(own, config)) {
-    if (const std::optional<RunState> end = final_state(own, folder)) return finished_before(*end);
-  }
-  Run run(config, folder, folder / kTokenizerFile, observer, stop);
-  run.resume(own);
-  return run.train();
-} catch (const StoppedEarly&) {
-  return {.prepared = false};
+}  // namespace
+
+RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& observer, const std::atomic<bool>& stop,
+                    dist::Communicator* communicator) {
+  const RunRanks ranks(communicator);
+  return ending_all(ranks, [&] {
+    if (ranks.writes()) check_free(folder);
+    validate(config);
+    check_newest(config);
+    RunConfig started = config;
+    const bool from_other = !started.init.from.empty();
+    const fs::path tokenizer = from_other ? resolve_source(started, warn_of(observer)) : given_tokenizer(started);
+    Run run(started, folder, tokenizer, observer, stop, ranks);
+    run.begin();
+    std::optional<RunLock> lock;
+    if (ranks.writes()) {
+      create_folders(folder);
+      lock.emplace(folder, observer);
+      check_free(folder);  // another process may have started a run during data preparation
+    }
+    run.write_files();
+    return run.train();
+  });
+}
+
+RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& observer, const std::atomic<bool>& stop,
+                     dist::Communicator* communicator) {
+  const RunRanks ranks(communicator);
+  return ending_all(ranks, [&]() -> RunResult {
+    validate_settings(config);
+    check_started(folder);
+    std::optional<RunLock> lock;
+    if (ranks.writes()) lock.emplace(folder, observer);
+    const RunConfig own = read_config(folder);
+    validate(own);
+    check_newest(own);
+    check_resumable(own, config, folder.string());
+    if (!has_changes(own, config)) {
+      if (const std::optional<RunState> end = final_state(own, folder)) return finished_before(*end);
+    }
+    Run run(config, folder, folder / kTokenizerFile, observer, stop, ranks);
+    run.resume(own);
+    return run.train();
+  });
 }
 
 }  // namespace quern::train

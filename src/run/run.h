@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "config/config.h"
+#include "dist/communicator.h"
 #include "run/observer.h"
 
 namespace quern::train {
@@ -25,14 +26,17 @@ struct RunResult {
 // weights and the tokenizer of another run (run/source_run.h). A config with a history gives the run that it is the
 // history of. Like resume_run(), holds the run's lock (run_lock.h) until it returns; Error if another process has it.
 // Setting `stop`, from any thread, saves a checkpoint and returns after the current step.
+//
+// Of several ranks, which train together, all make the same call; rank 0 writes the directory. A failure of one ends
+// all of them.
 RunResult start_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
-                    const std::atomic<bool>& stop);
+                    const std::atomic<bool>& stop, dist::Communicator* ranks = nullptr);
 
 // Resumes the run in `folder` from its newest complete checkpoint, or from the beginning if there is none. The result
 // is bit-identical to an uninterrupted run with the same history. Settings of `config` that differ from the run's own
 // are in force from the next step on and are recorded in the run's history (config/history.h); Error if they must not
 // change, if there are fewer steps than the run has done, or if the data is not the same in another place.
 RunResult resume_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
-                     const std::atomic<bool>& stop);
+                     const std::atomic<bool>& stop, dist::Communicator* ranks = nullptr);
 
 }  // namespace quern::train

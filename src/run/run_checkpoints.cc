@@ -20,12 +20,13 @@ const Region kCheckpoint("checkpoint");
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(const RunConfig& config, const fs::path& folder, nn::LanguageModel& model,
-                               Optimizer& optimizer, const data::Tokenizer* tokenizer)
+                               Optimizer& optimizer, const data::Tokenizer* tokenizer, const RunRanks& ranks)
     : config_(config),
       run_(folder),
       model_(model.config()),
+      ranks_(ranks),
       weights_(checkpoint::tensor_refs(model.parameters(), model.weights().values())),
-      optimizer_(checkpoint::optimizer_refs(model.parameters(), optimizer)),
+      states_(ranks, model.parameters(), optimizer),
       tokenizer_(checkpoint::hf_tokenizer_files(tokenizer, model_.context)) {
   if (tokenizer != nullptr) end_of_text_ = tokenizer->end_of_text();
 }
@@ -33,15 +34,20 @@ RunCheckpoints::RunCheckpoints(const RunConfig& config, const fs::path& folder, 
 fs::path RunCheckpoints::save(const RunState& state) {
   const Timed timed(kCheckpoint);
   const fs::path folder = run_ / kCheckpointFolder;
+  ranks_.writes() ? write(state, folder) : states_.send();
+  ranks_.meet();
+  saved_step_ = state.step;
+  return folder / checkpoint::directory_name(state.step);
+}
+
+void RunCheckpoints::write(const RunState& state, const fs::path& folder) {
   const RunConfig now = config_at(config_, state.step);
   const checkpoint::HfConfig config{.model = model_, .dropout = now.model.dropout, .end_of_text = end_of_text_};
-  fs::path path = checkpoint::save(folder, tensors(), state, config, tokenizer_);
+  checkpoint::save(folder, tensors(), state, config, tokenizer_);
   // A checkpoint from an interruption must not displace the target of a rollback.
   if (now.diagnostics.policy != Policy::kRollback || is_regular(state.step)) {
     checkpoint::remove_old(folder, state.step, {.keep = now.checkpoint.keep, .keep_best = now.checkpoint.keep_best});
   }
-  saved_step_ = state.step;
-  return path;
 }
 
 checkpoint::Checkpoint RunCheckpoints::open(uint64_t step) const {
@@ -64,6 +70,7 @@ std::optional<checkpoint::Checkpoint> RunCheckpoints::newest_regular(const Warn&
 
 void RunCheckpoints::load(const checkpoint::Checkpoint& found) {
   found.load(tensors());
+  states_.release_foreign();
   saved_step_ = found.state().step;
 }
 

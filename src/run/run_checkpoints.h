@@ -12,6 +12,7 @@
 #include "evaluate/load.h"
 #include "nn/models/language_model.h"
 #include "optim/optimizer.h"
+#include "run/run_ranks.h"
 
 namespace quern::train {
 
@@ -21,9 +22,10 @@ class RunCheckpoints {
   // the run. `tokenizer`, null if there is none, is saved with every checkpoint, so that Hugging Face tools can use its
   // directory.
   RunCheckpoints(const RunConfig& config, const std::filesystem::path& folder, nn::LanguageModel& model,
-                 Optimizer& optimizer, const data::Tokenizer* tokenizer);
+                 Optimizer& optimizer, const data::Tokenizer* tokenizer, const RunRanks& ranks);
 
-  // Saves weights, moments and `state`, and removes old checkpoints. Returns the new one.
+  // Saves weights, moments and `state`, and removes old checkpoints. Returns the new one. Like load(), called by all
+  // ranks: the first one writes, and it exists when the call returns.
   std::filesystem::path save(const RunState& state);
 
   // The checkpoint of a step. Error if there is none.
@@ -38,15 +40,20 @@ class RunCheckpoints {
   bool is_saved(uint64_t step) const { return saved_step_ == step; }
   void forget() { saved_step_.reset(); }
 
-  checkpoint::Tensors tensors() const { return {weights_, optimizer_}; }
+  // All tensors; with several ranks, rank 0 may save them once while the others call send_states().
+  void send_states() { states_.send(); }
+  checkpoint::Tensors tensors() const { return {weights_, states_.refs()}; }
 
  private:
   bool is_regular(uint64_t step) const;
+  void write(const RunState& state, const std::filesystem::path& folder);
 
   const RunConfig& config_;
   std::filesystem::path run_;
   const nn::ModelConfig& model_;
-  std::vector<checkpoint::TensorRef> weights_, optimizer_;
+  const RunRanks& ranks_;
+  std::vector<checkpoint::TensorRef> weights_;
+  RankedStates states_;
   std::optional<int32_t> end_of_text_;
   std::vector<checkpoint::ExtraFile> tokenizer_;  // its files
   std::optional<uint64_t> saved_step_;

@@ -25,12 +25,12 @@ Stage::Stage(const StageContext& run, RunState& state)
     : config(config_at(run.config, state.step + 1)),
       first_step(first_step_of(run.config, state.step + 1)),
       last_step(last_step_of(run.config, state.step + 1)),
-      plan(make_plan(config, run.dataset.vocabulary, run.program_bytes)),
+      plan(make_plan(config, run.dataset.vocabulary, run.program_bytes, run.ranks.place())),
       batches(training_batches(config, run.dataset, {.step = state.next_data_step(), .sequence = state.data_position})),
       model(nn::make_language_model(model_config(config, run.dataset.vocabulary), plan.packed)),
       validation(config, run.dataset),
-      trainer(config, plan, *model, *batches, state),
-      checkpoints(run.config, run.folder, *model, trainer.optimizer(), run.dataset.tokenizer.get()),
+      trainer(config, plan, *model, *batches, state, {.ranks = run.ranks.communicator()}),
+      checkpoints(run.config, run.folder, *model, trainer.optimizer(), run.dataset.tokenizer.get(), run.ranks),
       health(model->parameters()) {}
 
 }  // namespace quern::train

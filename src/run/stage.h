@@ -12,6 +12,7 @@
 #include "diagnose/health.h"
 #include "nn/models/language_model.h"
 #include "run/run_checkpoints.h"
+#include "run/run_ranks.h"
 #include "run/validation.h"
 #include "train/plan.h"
 #include "train/trainer.h"
@@ -24,6 +25,7 @@ struct StageContext {
   const std::filesystem::path& folder;
   const Dataset& dataset;
   uint64_t program_bytes;  // resident before the first stage, for the plan
+  const RunRanks& ranks;
 };
 
 // Weights and moments are not initialised.

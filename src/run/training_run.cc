@@ -20,10 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // The text of a resumed run is the one that it was started with: nothing new can be said about it.
-OpenOptions open_options(const RunConfig& config, bool resumed, Observer& observer, const std::atomic<bool>& stop) {
-  const auto progress = [&observer, &stop](std::string_view what, uint64_t done, uint64_t total) {
+// One of several ranks cannot stop before they have agreed on it.
+OpenOptions open_options(const RunConfig& config, bool resumed, Observer& observer, const std::atomic<bool>& stop,
+                         const RunRanks& ranks) {
+  const auto progress = [&observer, &stop, several = ranks.several()](std::string_view what, uint64_t done,
+                                                                      uint64_t total) {
     observer.on_preparing(what, done, total);
-    if (stop.load(std::memory_order_relaxed)) throw StoppedEarly{};
+    if (!several && stop.load(std::memory_order_relaxed)) throw StoppedEarly{};
   };
   OpenOptions options{.progress = progress, .validation_tokens = validation_tokens(config)};
   if (resumed) return options;
@@ -64,16 +67,38 @@ void check_same_weights(const RunConfig& own, const RunConfig& config) {
 }  // namespace
 
 Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokenizer_file, Observer& observer,
-         const std::atomic<bool>& stop)
+         const std::atomic<bool>& stop, const RunRanks& ranks)
     : config_(config),
       folder_(folder),
       observer_(observer),
       stop_(stop),
+      ranks_(ranks),
       warn_([&observer](const std::string& text) { observer.on_warning(text); }),
       dataset_(open_dataset(config, tokenizer_file,
-                            open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop))),
+                            open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop, ranks))),
       program_bytes_(resident_bytes() + reader_bytes(config, dataset_)),
-      state_(initial_state()) {}
+      state_(initial_state()) {
+  check_ranks();
+}
+
+// Error, on every rank, unless all have the same settings and the same text.
+void Run::check_ranks() const {
+  if (!ranks_.several()) return;
+  const uint64_t ranks = ranks_.place().ranks;
+  if (config_.train.lanes < ranks) {
+    ranks_.fail(Error("[dist] train.lanes: expected at least as many lanes as ranks, {}, found {}", ranks,
+                      config_.train.lanes));
+  }
+  if (dataset_.has_position()) {
+    ranks_.fail(Error("[dist] data.sampling: expected random or epoch with several ranks, found stream"));
+  }
+  RunConfig comparable = config_;
+  comparable.train.threads = 0;
+  comparable.train.memory = 0;
+  ranks_.check_same("config", to_toml(comparable));
+  ranks_.check_same("data",
+                    fmt::format("{} training tokens, hash {:016x}", dataset_.train_tokens, dataset_.fingerprint.hash));
+}
 
 void Run::begin() {
   enter_stage();
@@ -83,17 +108,22 @@ void Run::begin() {
 // Writes the config last: it makes the directory a run. Initial weights from elsewhere are saved before it, so that the
 // run does not need them again. An earlier start that was killed may have left such a checkpoint.
 void Run::write_files() {
-  remove_leftovers(folder_);
-  fs::remove_all(folder_ / kCheckpointFolder);
-  if (dataset_.tokenizer != nullptr) write_file(folder_ / kTokenizerFile, dataset_.tokenizer->to_json());
+  if (ranks_.writes()) {
+    remove_leftovers(folder_);
+    fs::remove_all(folder_ / kCheckpointFolder);
+    if (dataset_.tokenizer != nullptr) write_file(folder_ / kTokenizerFile, dataset_.tokenizer->to_json());
+  }
   if (!config_.init.from.empty()) save();
-  write_config(config_, folder_);
+  if (ranks_.writes()) write_config(config_, folder_);
 }
 
 void Run::resume(const RunConfig& own) {
-  remove_leftovers(folder_);
+  if (ranks_.writes()) remove_leftovers(folder_);
+  ranks_.meet();
   const std::optional<checkpoint::Checkpoint> found = newest_checkpoint(folder_, warn_, checkpoint::Parts::kAll);
   const std::optional<RunState> saved = found ? std::optional(found->state()) : std::nullopt;
+  ranks_.check_same(fmt::format("{}: newest checkpoint, in a directory that all ranks share", folder_.string()),
+                    saved ? fmt::format("step {}", saved->step) : "none");
   check_same_run(own, saved);
   if (saved) state_ = *saved;
   if (saved && saved->stream) report_rereading(*saved->stream);
@@ -106,7 +136,7 @@ void Run::resume(const RunConfig& own) {
   } else {
     initialise();
   }
-  if (changed) write_config(with_change(own, config_, state_.step + 1), folder_);
+  if (changed && ranks_.writes()) write_config(with_change(own, config_, state_.step + 1), folder_);
 }
 
 // Compressed text cannot be read from the middle.
@@ -138,7 +168,9 @@ void Run::initialise() {
 void Run::enter_stage() {
   stage_.reset();
   stage_ = std::make_unique<Stage>(
-      StageContext{.config = config_, .folder = folder_, .dataset = dataset_, .program_bytes = program_bytes_}, state_);
+      StageContext{
+          .config = config_, .folder = folder_, .dataset = dataset_, .program_bytes = program_bytes_, .ranks = ranks_},
+      state_);
   state_.precision = precision_name(stage_->config.train.precision);
   if (profile_ != nullptr) stage_->trainer.set_profile(profile_);
 }
@@ -160,7 +192,7 @@ RunResult Run::train() {
   observer_.on_start(start_report());
   report_settings();
   const bool was_finished = state_.step > 0 && state_.step >= config_.train.steps;
-  while (!stop_.load(std::memory_order_relaxed)) {
+  while (!is_stopped()) {
     if (state_.step >= stage_->last_step && !next_stage()) break;
     if (state_.step < stage_->last_step) train_step();
   }
@@ -333,9 +365,11 @@ bool Run::handle_incident(const StepReport& step) {
 
 // Fills `report` with details of the step. Weights and moments must still be those before the step.
 void Run::record_incident(const StepReport& step, IncidentReport& report) {
+  stage_->trainer.gather_gradient();
+  if (!ranks_.writes()) return stage_->checkpoints.send_states();
   const StepTokens tokens = read_step(stage_->trainer.context(), stage_->trainer.context().before);
   const Incident incident = examine_incident(stage_->trainer.context(), step, tokens);
-  report.text = describe(incident, stage_->plan.cut);
+  report.text = describe(incident, stage_->plan.cut.whole());
   try {
     report.folder = save_incident(folder_ / kIncidentFolder, incident,
                                   {.config = stage_->config,
@@ -343,6 +377,7 @@ void Run::record_incident(const StepReport& step, IncidentReport& report) {
                                    .tensors = stage_->checkpoints.tensors(),
                                    .tokens = tokens});
   } catch (const Error& error) {
+    if (ranks_.several()) throw;  // the others wait until all of it is saved
     warn_(fmt::format("the incident of step {} could not be saved: {}", step.step, error.what()));
   }
 }

@@ -24,10 +24,10 @@ struct StoppedEarly {};
 class Run {
  public:
   // Opens the data. `tokenizer_file` is passed to open_dataset(): the run's own for a resumed run, that of the source
-  // for a run that starts from another one, given_tokenizer() for other new runs. `observer` and `stop` must outlive
-  // this object.
+  // for a run that starts from another one, given_tokenizer() for other new runs. `observer`, `stop` and `ranks` must
+  // outlive this object. All ranks do the same with it; an observer of rank 0 alone is enough.
   Run(const RunConfig& config, const std::filesystem::path& folder, const std::filesystem::path& tokenizer_file,
-      Observer& observer, const std::atomic<bool>& stop);
+      Observer& observer, const std::atomic<bool>& stop, const RunRanks& ranks);
 
   // A new run: allocates everything and sets the initial weights.
   void begin();
@@ -54,6 +54,9 @@ class Run {
   RunStart start_report();
   void report_settings();
 
+  // Whether to stop; the same on all ranks.
+  bool is_stopped() const { return ranks_.any(stop_.load(std::memory_order_relaxed)); }
+  void check_ranks() const;
   void train_step();
   void report_health();
   void finish_step(const StepReport& report, std::exception_ptr failure);
@@ -71,6 +74,7 @@ class Run {
   std::filesystem::path folder_;
   Observer& observer_;
   const std::atomic<bool>& stop_;
+  const RunRanks& ranks_;
   Warn warn_;
   Dataset dataset_;
   uint64_t program_bytes_;

@@ -100,10 +100,14 @@ RankExchange::RankExchange(dist::Communicator& ranks, const StepCut& cut, std::s
 }
 
 RankExchange::~RankExchange() {
+  end();
+  gradient_.send_to(nullptr);
+}
+
+void RankExchange::end() {
   ending_.store(true, std::memory_order_seq_cst);
   commands_.add(1);
-  thread_.join();
-  gradient_.send_to(nullptr);
+  if (thread_.joinable()) thread_.join();
 }
 
 void RankExchange::rethrow() const {
@@ -271,6 +275,18 @@ void RankExchange::exchange_numbers() {
   });
   share_segments(gradient_.norms(), tag + kNorms);
   if (measured_) share_segments(gradient_.all_stats(), tag + kStats);
+}
+
+void RankExchange::gather_gradient() {
+  for (size_t index = 0; index < table_.segments().size(); ++index) {
+    const nn::Segment& segment = table_.segments()[index];
+    const size_t owner = owners_.owner_of_segment(index);
+    const std::span<float> values(gradient_.node(0, segment), segment.size);
+    const auto tag = static_cast<uint32_t>(index);
+    if (owner == 0) continue;
+    if (ranks_.rank() == 0) dist::wait(ranks_, ranks_.receive(owner, tag, std::as_writable_bytes(values)));
+    if (ranks_.rank() == owner) dist::wait(ranks_, ranks_.send(0, tag, bytes_of(values)));
+  }
 }
 
 void RankExchange::exchange_weights() {

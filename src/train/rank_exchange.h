@@ -72,6 +72,12 @@ class RankExchange : public nn::Gradient::Receiver {
   // After this rank has updated its units. Calls `then` when the weights are complete.
   void share_weights(std::function<void()> then) { start(Command::kWeights, std::move(then)); }
 
+  // Between steps: rank 0 receives the segments of the gradient that others own.
+  void gather_gradient();
+
+  // Ends the thread, which may still be inside a call of `then`. Idempotent.
+  void end();
+
   // Called on the thread of the exchange when it fails.
   void on_failure(std::function<void()> call) { failed_ = std::move(call); }
   void rethrow() const;

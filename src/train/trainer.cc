@@ -17,6 +17,8 @@
 namespace quern::train {
 namespace {
 
+constexpr uint32_t kEvaluationTag = 1u << 23;  // above those of a step
+
 const Region kStep("step"), kBatchWait("waiting for batches");
 
 // Error unless the data has every column that the model reads.
@@ -93,7 +95,10 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, co
       });
 }
 
-Trainer::~Trainer() = default;
+// The thread of the exchange may not have returned from submitting the last task.
+Trainer::~Trainer() {
+  if (exchange_ != nullptr) exchange_->end();
+}
 
 const std::array<Trainer::Phase, 6> Trainer::kPhases = {{
     {&Trainer::feed_micro_batches, &Trainer::train_micro_batch},  // forward, loss, backward
@@ -318,13 +323,22 @@ StepReport Trainer::report() const {
 double Trainer::evaluate(const data::ValidationBatches& windows) {
   rethrow();
   workers_->set_profile(nullptr);
-  evaluation_.emplace(model_, windows, plan_.cut.micro_batch_size, workers_->teams(), nullptr, pool_);
+  const LaneShare& share = plan_.cut.share;
+  const auto own = [&](size_t rank) {
+    return Range{rank * windows.windows() / share.ranks, (rank + 1) * windows.windows() / share.ranks};
+  };
+  evaluation_.emplace(model_, windows, own(share.rank), plan_.cut.micro_batch_size, workers_->teams(), nullptr, pool_);
   const uint32_t finished = finished_.value();
   const auto tasks = static_cast<uint32_t>(evaluation_->count());
   remaining_.store(tasks, std::memory_order_relaxed);  // made visible by the queue
   for (uint32_t i = 0; i < tasks; ++i) workers_->submit({.kind = TaskKind::kLoss, .index = i});
-  finished_.await_change(finished);
+  if (tasks > 0) finished_.await_change(finished);
   rethrow();
+  if (exchange_ != nullptr) {
+    dist::all_gather(*options_.ranks, kEvaluationTag, std::as_writable_bytes(evaluation_->losses()), [&](size_t rank) {
+      return Range{own(rank).begin * sizeof(double), own(rank).end * sizeof(double)};
+    });
+  }
   const double loss = evaluation_->result().loss;
   evaluation_.reset();
   workers_->set_profile(profile_);

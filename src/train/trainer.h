@@ -77,6 +77,10 @@ class Trainer {
   // For diagnosis. If the last step was an incident (StepReport::trouble), weights and moments are those before it: to
   // undo the step, restore context().before and resume().
   StepContext context();
+  // Of several ranks, all call it: the gradient of the last step is then complete on rank 0.
+  void gather_gradient() {
+    if (exchange_ != nullptr) exchange_->gather_gradient();
+  }
   Optimizer& optimizer() { return *optimizer_; }
   WorkerTimes times() const { return times_; }
   // Weights and gradients that this rank has sent to others so far.
