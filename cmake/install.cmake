@@ -8,6 +8,9 @@ install(TARGETS quern_lib EXPORT quernTargets ARCHIVE DESTINATION ${CMAKE_INSTAL
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TARGET quern_program)
   install(TARGETS quern_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET quern_mpi)
+    install(TARGETS quern_mpi LIBRARY DESTINATION lib/quern)
+  endif()
   # Started by `quern bench`; installed only if it was built.
   install(TARGETS quern_bench_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} OPTIONAL)
 endif()

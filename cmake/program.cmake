@@ -25,6 +25,8 @@ add_executable(quern_program src/cli/main.cc $<TARGET_OBJECTS:quern_cli> $<TARGE
 set_target_properties(quern_program PROPERTIES OUTPUT_NAME quern)
 target_link_libraries(quern_program PRIVATE quern_options ${QUERN_LINKED})
 
+include(cmake/mpi.cmake)
+
 file(GLOB QUERN_BENCH_SOURCES CONFIGURE_DEPENDS benchmarks/*.cc)
 add_library(quern_bench STATIC ${QUERN_BENCH_SOURCES})
 target_include_directories(quern_bench PUBLIC ${PROJECT_SOURCE_DIR})

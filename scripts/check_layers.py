@@ -29,7 +29,7 @@ LAYERS = {
     "run": ["core", "nn", "data", "optim", "checkpoint", "dist", "config", "dataset", "evaluate", "train", "diagnose"],
     "report": ["core", "kernels", "config", "train", "run"],
     "api": ["core", "data", "replay", "checkpoint", "generate", "config", "dataset", "evaluate", "run", "report"],
-    "cli": ["core", "kernels", "data", "replay", "checkpoint", "generate", "config", "dataset", "evaluate", "train", "diagnose",
+    "cli": ["core", "kernels", "data", "replay", "checkpoint", "generate", "dist", "config", "dataset", "evaluate", "train", "diagnose",
             "run", "report"],
     "python": ["core", "kernels", "replay", "checkpoint", "generate", "config", "evaluate", "api"],
     "benchmarks": ["core", "kernels", "nn", "data", "replay", "config", "train", "diagnose", "report", "cli"],

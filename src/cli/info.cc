@@ -12,6 +12,7 @@
 #include "cli/version.h"
 #include "core/cpu_info.h"
 #include "core/json.h"
+#include "dist/connect.h"
 #include "kernels/target.h"
 #include "report/machine.h"
 
@@ -56,6 +57,7 @@ void print_text(const CpuInfo& cpu, const report::Machine& machine) {
   fmt::print("cores        {} usable, {} threads measured\n", cpu.usable_cores, machine.threads);
   fmt::print("targets      {}; in use: {}\n", target_names(", "), machine.target);
   fmt::print("caches       L1d {}, L2 {}, L3 {}\n", bytes(cpu.l1d_bytes), bytes(cpu.l2_bytes), bytes(cpu.l3_bytes));
+  fmt::print("MPI          {}\n", dist::mpi_description());
   fmt::print("memory       {}, pages of {}, huge pages: {}\n\n", bytes(cpu.memory_bytes), bytes(cpu.page_bytes),
              or_unknown(cpu.huge_pages));
   fmt::print("FMA peak     {:.1f} GFLOPS, one thread {:.1f}{}\n", machine.fma_peak_gflops, machine.fma_peak_one_gflops,
@@ -73,7 +75,8 @@ void print_json(const CpuInfo& cpu, const report::Machine& machine) {
                        {"l1d_bytes", cpu.l1d_bytes},   {"l2_bytes", cpu.l2_bytes},
                        {"l3_bytes", cpu.l3_bytes},     {"page_bytes", cpu.page_bytes},
                        {"huge_pages", cpu.huge_pages}, {"memory_bytes", cpu.memory_bytes}};
-  const Json all = {{"machine", to_json(machine)}, {"system", system}, {"targets", targets}};
+  const Json all = {
+      {"machine", to_json(machine)}, {"mpi", dist::mpi_description()}, {"system", system}, {"targets", targets}};
   fmt::print("{}\n", json_text(all, 2));
 }
 

@@ -42,7 +42,7 @@ const std::atomic<bool>& stop_on_signals() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;  // a save in progress must not see EINTR
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1}) {
     if (signal == SIGHUP && is_ignored(signal)) continue;
     sigaction(signal, &action, nullptr);
   }

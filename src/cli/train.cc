@@ -3,23 +3,30 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/config_options.h"
 #include "cli/run_folder.h"
 #include "cli/stop_signals.h"
 #include "core/error.h"
+#include "core/text.h"
+#include "dist/connect.h"
 #include "report/console.h"
 #include "report/machine.h"
 #include "report/profiler.h"
 #include "report/run_files.h"
 #include "run/observers.h"
 #include "run/run.h"
+#include "run/run_ranks.h"
 #include "train/plan.h"
 
 namespace quern::cli {
@@ -34,7 +41,7 @@ struct Options {
   std::string trace;
 };
 
-constexpr int kInterrupted = 130;
+constexpr int kFailed = 2, kInterrupted = 130;
 
 constexpr const char* kExamples = R"(Examples:
   quern train --run runs/first                            train on generated short stories
@@ -46,6 +53,8 @@ constexpr const char* kExamples = R"(Examples:
                                                           start from the weights of another run
   quern train texts/ --run runs/big --set data.sampling=stream
                                                           tokenize while training, for text of any size
+  mpirun -n 4 quern train book.txt --run runs/book --preset small
+                                                          train with 4 processes, on one machine or several
   quern train --preset small --print-config > my.toml     write all settings with explanations
   quern train --config my.toml --steps 500 --set checkpoint.keep=5 --run runs/mine
   quern train --run runs/seen --set log.tensorboard=true --set log.histogram_interval=100
@@ -103,36 +112,79 @@ void say_where_it_is(const std::string& line, report::Output& out) {
   report::Output(stderr).print("quern: standard output could not be written ({}); {}\n", reason, line);
 }
 
+std::string host_name() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
+}
+
+// The settings of a run: for a new one with several ranks, with enough lanes.
+train::RunConfig settings(const Options& options, const dist::Communicator* ranks) {
+  if (options.resume) return config_to_resume(options.config, options.run);
+  train::RunConfig config = config_of(options.config);
+  if (ranks != nullptr && config.train.lanes == 1) config.train.lanes = std::bit_ceil(ranks->size());
+  return config;
+}
+
+auto run_function(const Options& options) { return options.resume ? train::resume_run : train::start_run; }
+
+// A rank that says nothing and writes nothing.
+int follow(const Options& options, const train::RunConfig& config, dist::Communicator& ranks) {
+  train::Observer quiet;
+  run_function(options)(config, options.run, quiet, stop_on_signals(), &ranks);
+  return 0;
+}
+
+int lead(const Options& options, const train::RunConfig& config, dist::Communicator* ranks) {
+  const std::atomic<bool>& stop = stop_on_signals();
+  const RunFolder folder(options.run);
+  const size_t threads = train::thread_count(config);
+  const double others = ranks == nullptr ? 1.0 : static_cast<double>(ranks->size());  // as fast as this one
+  const double peak = others * report::quick_fma_peak_gflops(threads);
+  report::Console console(
+      {.out = stdout,
+       .terminal = ranks == nullptr && isatty(STDOUT_FILENO) != 0,  // mpirun's is one even if its output is a file
+       .interval = std::max<uint64_t>(1, config.log.interval),
+       .peak_gflops = peak,
+       .measure_peak = [threads, others] { return others * report::quick_fma_peak_gflops(threads); },
+       .config = &config});
+  report::RunFiles files(folder.path(), config);
+  report::Profiler profiler({.table = options.profile, .trace = options.trace});
+  train::Observers observers{&console, &files, &profiler};
+  const train::RunResult result = run_function(options)(config, folder.path(), observers, stop, ranks);
+  console.finish();
+  if (profiler.wanted() && result.resumed) finish_profile(profiler, threads, peak, console.out());
+  say_where_it_is(where_it_is(result, folder), console.out());
+  return result.prepared ? 0 : kInterrupted;
+}
+
+// An error that one rank has is reported by it, and ends all. One that all have is reported by the first.
+int run_ranks(const Options& options, std::unique_ptr<dist::Communicator> ranks) try {
+  dist::claim_cores(*ranks);
+  train::RunConfig config;
+  train::RunRanks(ranks.get()).agree([&] { config = settings(options, ranks.get()); });
+  return ranks->rank() == 0 ? lead(options, config, ranks.get()) : follow(options, config, *ranks);
+} catch (const train::AgreedError&) {
+  if (ranks->rank() == 0) throw;
+  return kFailed;
+} catch (const std::exception& error) {
+  std::fflush(stdout);
+  report::Output(stderr).print("quern: rank {} on {}: {}\n", ranks->rank(), host_name(), printable(error.what()));
+  ranks->abort();
+  ranks.reset();  // ends this process
+  return kFailed;
+}
+
 int run_train(const Options& options) {
   if (options.print_config) {
     fmt::print("{}", train::to_toml(config_of(options.config)));
     return 0;
   }
-  train::RunConfig config = options.resume ? train::RunConfig{} : config_of(options.config);
+  std::unique_ptr<dist::Communicator> ranks = dist::connect();
   const bool profiled = options.profile || !options.trace.empty();
-  if (options.run.empty() && (options.resume || !profiled)) {
+  if (options.run.empty() && (options.resume || !profiled || ranks != nullptr)) {
     throw Error("train: expected --run DIR, the directory for the result; run `quern train --help`");
   }
-  if (options.resume) config = config_to_resume(options.config, options.run);
-  const std::atomic<bool>& stop = stop_on_signals();
-  const RunFolder folder(options.run);
-  const size_t threads = train::thread_count(config);
-  const double peak = report::quick_fma_peak_gflops(threads);
-  report::Console console({.out = stdout,
-                           .terminal = isatty(STDOUT_FILENO) != 0,
-                           .interval = std::max<uint64_t>(1, config.log.interval),
-                           .peak_gflops = peak,
-                           .measure_peak = [threads] { return report::quick_fma_peak_gflops(threads); },
-                           .config = &config});
-  report::RunFiles files(folder.path(), config);
-  report::Profiler profiler({.table = options.profile, .trace = options.trace});
-  train::Observers observers{&console, &files, &profiler};
-  const auto go = options.resume ? train::resume_run : train::start_run;
-  const train::RunResult result = go(config, folder.path(), observers, stop, nullptr);
-  console.finish();
-  if (profiler.wanted() && result.resumed) finish_profile(profiler, threads, peak, console.out());
-  say_where_it_is(where_it_is(result, folder), console.out());
-  return result.prepared ? 0 : kInterrupted;
+  return ranks == nullptr ? lead(options, settings(options, nullptr), nullptr) : run_ranks(options, std::move(ranks));
 }
 
 }  // namespace

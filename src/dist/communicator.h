@@ -21,6 +21,9 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual size_t rank() const = 0;
   virtual size_t size() const = 0;
+  // Among the ranks on the same machine.
+  virtual size_t local_rank() const { return rank(); }
+  virtual size_t local_size() const { return size(); }
 
   // Begin to send or to receive. The data must stay in place until the request is done; at rest, neither waits for the
   // other side.
@@ -28,7 +31,8 @@ class Communicator {
   virtual Request receive(size_t from, uint32_t tag, std::span<std::byte> data) = 0;
   // Whether the request is done; if so, it is no longer valid. Throws Error if another rank has aborted.
   virtual bool done(Request request) = 0;
-  // Makes the calls of all ranks throw, for when this one has failed.
+  // For when this rank has failed: ends the others, whose calls throw, or whose processes end when this one does. Any
+  // thread.
   virtual void abort() noexcept = 0;
 };
 

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cstring>
 #include <deque>
-#include <utility>
+#include <thread>
 
 #include "core/error.h"
 
@@ -12,12 +12,13 @@ namespace quern::dist {
 namespace {
 
 // A message on its way. Belongs to the sender, which reuses it once it is taken.
+enum class Stage : int { kPosted, kCopied, kTaken };
 struct Message {
   size_t from = 0;
   uint32_t tag = 0;
   std::span<const std::byte> data;
   Message* next = nullptr;
-  std::atomic<bool> taken{false};
+  std::atomic<Stage> stage{Stage::kTaken};
 };
 
 }  // namespace
@@ -36,7 +37,7 @@ class ThreadRanks::Rank : public Communicator {
     pending.message.from = rank_;
     pending.message.tag = tag;
     pending.message.data = data;
-    pending.message.taken.store(false, std::memory_order_relaxed);
+    pending.message.stage.store(Stage::kPosted, std::memory_order_relaxed);
     all_.ranks_[to]->post(&pending.message);
     return id;
   }
@@ -54,12 +55,15 @@ class ThreadRanks::Rank : public Communicator {
   }
 
   bool done(Request request) override {
-    if (all_.aborted_.load(std::memory_order_acquire)) throw Error("[dist] another rank has failed");
+    if (all_.aborted_.load(std::memory_order_acquire)) {
+      withdraw();
+      throw Error("[dist] another rank has failed");
+    }
     const Pending& pending = requests_[request];
     if (pending.receives) {
       deliver();
       if (!pending.complete) return false;
-    } else if (!pending.message.taken.load(std::memory_order_acquire)) {
+    } else if (pending.message.stage.load(std::memory_order_acquire) != Stage::kTaken) {
       return false;
     }
     free_.push_back(request);
@@ -104,14 +108,25 @@ class ThreadRanks::Rank : public Communicator {
         return wanted.from == message->from && wanted.tag == message->tag;
       });
       if (found == posted_.end()) return false;
+      Stage posted = Stage::kPosted;
+      if (!message->stage.compare_exchange_strong(posted, Stage::kCopied, std::memory_order_acquire)) return true;
       Pending& receive = requests_[*found];
       posted_.erase(found);
       assert(message->data.size() == receive.out.size());
       std::memcpy(receive.out.data(), message->data.data(), receive.out.size());
       receive.complete = true;
-      message->taken.store(true, std::memory_order_release);
+      message->stage.store(Stage::kTaken, std::memory_order_release);
       return true;
     });
+  }
+
+  // The data of this rank's messages is about to go: no other rank may begin to copy it.
+  void withdraw() {
+    for (Pending& pending : requests_) {
+      Stage posted = Stage::kPosted;
+      if (pending.receives || pending.message.stage.compare_exchange_strong(posted, Stage::kTaken)) continue;
+      while (pending.message.stage.load(std::memory_order_acquire) == Stage::kCopied) std::this_thread::yield();
+    }
   }
 
   // Moves the inbox, newest first, to the end of arrived_, oldest first.

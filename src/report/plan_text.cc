@@ -45,8 +45,12 @@ std::string plan_table(const Plan& plan, const RunConfig& config) {
   const std::string_view stored = precision_name(config.train.precision);
   std::string text = row("program and data", m.program, "") + row("weights", m.weights, "fp32");
   text += row("packed weights", m.packed, m.packed == 0 ? "packed by each product" : stored);
-  text += row("gradient", m.gradient, "fp32, shared by all workers");
-  text += row("moments", m.moments, "fp32");
+  text += row("gradient", m.gradient,
+              m.gradient_buffers == 1 ? "fp32, shared by all workers"
+                                      : fmt::format("fp32, shared by all workers, {} buffers for {} lanes",
+                                                    m.gradient_buffers, plan.cut.share.own().size()));
+  text += row("moments", m.moments, plan.cut.share.ranks == 1 ? "fp32" : "fp32, of this rank");
+  if (m.exchange > 0) text += row("exchange", m.exchange, fmt::format("with {} other ranks", plan.cut.share.ranks - 1));
   if (m.update > 0) text += row("optimizer scratch", m.update, "fp32, for all threads");
   text += row("prefetched batches", m.batches, "");
   const std::string each = m.workers == 1 ? "" : fmt::format(", for each of {} workers", m.workers);

@@ -96,6 +96,8 @@ RunResult ending_all(const RunRanks& ranks, Body body) try {
   return body();
 } catch (const StoppedEarly&) {
   return {.prepared = false};
+} catch (const AgreedError&) {
+  throw;
 } catch (...) {
   ranks.abort();
   throw;
@@ -107,22 +109,27 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
                     dist::Communicator* communicator) {
   const RunRanks ranks(communicator);
   return ending_all(ranks, [&] {
-    if (ranks.writes()) check_free(folder);
-    validate(config);
-    check_newest(config);
-    RunConfig started = config;
-    const bool from_other = !started.init.from.empty();
-    const fs::path tokenizer = from_other ? resolve_source(started, warn_of(observer)) : given_tokenizer(started);
-    Run run(started, folder, tokenizer, observer, stop, ranks);
-    run.begin();
+    std::optional<Run> run;
+    ranks.agree([&] {
+      if (ranks.writes()) check_free(folder);
+      validate(config);
+      check_newest(config);
+      RunConfig started = config;
+      const bool from_other = !started.init.from.empty();
+      const fs::path tokenizer = from_other ? resolve_source(started, warn_of(observer)) : given_tokenizer(started);
+      run.emplace(started, folder, tokenizer, observer, stop, ranks);
+    });
+    run->check_ranks();
     std::optional<RunLock> lock;
-    if (ranks.writes()) {
+    ranks.agree([&] {
+      run->begin();
+      if (!ranks.writes()) return;
       create_folders(folder);
       lock.emplace(folder, observer);
       check_free(folder);  // another process may have started a run during data preparation
-    }
-    run.write_files();
-    return run.train();
+    });
+    run->write_files();
+    return run->train();
   });
 }
 
@@ -130,20 +137,25 @@ RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& 
                      dist::Communicator* communicator) {
   const RunRanks ranks(communicator);
   return ending_all(ranks, [&]() -> RunResult {
-    validate_settings(config);
-    check_started(folder);
     std::optional<RunLock> lock;
-    if (ranks.writes()) lock.emplace(folder, observer);
-    const RunConfig own = read_config(folder);
-    validate(own);
-    check_newest(own);
-    check_resumable(own, config, folder.string());
-    if (!has_changes(own, config)) {
-      if (const std::optional<RunState> end = final_state(own, folder)) return finished_before(*end);
-    }
-    Run run(config, folder, folder / kTokenizerFile, observer, stop, ranks);
-    run.resume(own);
-    return run.train();
+    std::optional<Run> run;
+    std::optional<RunState> end;
+    RunConfig own;
+    ranks.agree([&] {
+      validate_settings(config);
+      check_started(folder);
+      if (ranks.writes()) lock.emplace(folder, observer);
+      own = read_config(folder);
+      validate(own);
+      check_newest(own);
+      check_resumable(own, config, folder.string());
+      if (!has_changes(own, config)) end = final_state(own, folder);
+      if (!end) run.emplace(config, folder, folder / kTokenizerFile, observer, stop, ranks);
+    });
+    if (end) return finished_before(*end);
+    run->check_ranks();
+    run->resume(own);
+    return run->train();
   });
 }
 

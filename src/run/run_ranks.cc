@@ -13,7 +13,7 @@ namespace quern::train {
 namespace {
 
 // Far from those that a step uses.
-enum Tag : uint32_t { kFlags = 1u << 24, kSizes, kTexts, kStates, kNever };
+enum Tag : uint32_t { kFlags = 1u << 24, kSizes, kTexts, kStates };
 
 // The first line that differs, of each.
 std::pair<std::string, std::string> first_difference(std::string_view a, std::string_view b) {
@@ -61,16 +61,25 @@ void RunRanks::check_same(std::string_view what, const std::string& text) const 
   for (size_t rank = 1; rank < texts.size(); ++rank) {
     if (texts[rank] == texts[0]) continue;
     const auto [expected, found] = first_difference(texts[0], texts[rank]);
-    fail(Error("[dist] {}: expected the same on every rank, found {} on rank 0 and {} on rank {}", what,
-               in_quotes(expected), in_quotes(found), rank));
+    throw AgreedError(Error("[dist] {}: expected the same on every rank, found {} on rank 0 and {} on rank {}", what,
+                            in_quotes(expected), in_quotes(found), rank));
   }
 }
 
-void RunRanks::fail(const Error& error) const {
-  if (writes()) throw error;
-  std::byte never;
-  dist::wait(*ranks_, ranks_->receive(0, kNever, {&never, 1}));
-  throw error;  // not reached
+void RunRanks::agree(const std::function<void()>& body) const {
+  if (ranks_ == nullptr) return body();
+  std::string error;
+  try {
+    body();
+  } catch (const std::exception& failure) {
+    error = failure.what();
+  }
+  const std::vector<std::string> errors = gather(error);
+  for (size_t rank = 0; rank < errors.size(); ++rank) {
+    if (errors[rank].empty()) continue;
+    const bool all_alike = std::equal(errors.begin() + 1, errors.end(), errors.begin());
+    throw AgreedError(all_alike || rank == 0 ? Error(errors[rank]) : Error("[dist] rank {}: {}", rank, errors[rank]));
+  }
 }
 
 void RunRanks::abort() const noexcept {

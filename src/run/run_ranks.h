@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,12 @@
 
 namespace quern::train {
 
+// An error that every rank has found: none of them waits for another.
+class AgreedError : public Error {
+ public:
+  explicit AgreedError(const Error& error) : Error(error) {}
+};
+
 // Every function is called by all ranks, in the same order, between steps. With one process they do nothing.
 class RunRanks {
  public:
@@ -33,11 +40,11 @@ class RunRanks {
   bool any(bool flag) const;
   // Returns when all ranks have called it.
   void meet() const { static_cast<void>(any(false)); }
-  // For an error that every rank finds: rank 0 throws it, and the others fail when it ends them, so that it is reported
-  // once.
-  [[noreturn]] void fail(const Error& error) const;
-  // Fails, with the first line that differs, unless all have the same text.
+  // AgreedError, with the first line that differs, unless all have the same text.
   void check_same(std::string_view what, const std::string& text) const;
+  // Calls body(), which must not communicate. If it fails on any rank, all throw the AgreedError of the first such
+  // rank.
+  void agree(const std::function<void()>& body) const;
   // Ends the other ranks, because this one has failed.
   void abort() const noexcept;
 

@@ -77,20 +77,19 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
       dataset_(open_dataset(config, tokenizer_file,
                             open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop, ranks))),
       program_bytes_(resident_bytes() + reader_bytes(config, dataset_)),
-      state_(initial_state()) {
-  check_ranks();
-}
+      state_(initial_state()) {}
 
-// Error, on every rank, unless all have the same settings and the same text.
 void Run::check_ranks() const {
   if (!ranks_.several()) return;
   const uint64_t ranks = ranks_.place().ranks;
   if (config_.train.lanes < ranks) {
-    ranks_.fail(Error("[dist] train.lanes: expected at least as many lanes as ranks, {}, found {}", ranks,
-                      config_.train.lanes));
+    throw AgreedError(Error(
+        "[dist] train.lanes: expected at least one for each of {} ranks, found {}; start fewer ranks, or a new run "
+        "with more lanes",
+        ranks, config_.train.lanes));
   }
   if (dataset_.has_position()) {
-    ranks_.fail(Error("[dist] data.sampling: expected random or epoch with several ranks, found stream"));
+    throw AgreedError(Error("[dist] data.sampling: expected random or epoch with several ranks, found stream"));
   }
   RunConfig comparable = config_;
   comparable.train.threads = 0;
@@ -357,10 +356,12 @@ bool Run::handle_incident(const StepReport& step) {
   if (stage_->first_step != stage) report_settings();
   if (action != Policy::kStop) return action == Policy::kSkip;
   end();
-  throw Error(
+  const Error error(
       "[run] {}; {}the run stopped before this step's update and can be resumed (diagnostics.policy); saved in {}",
       report.text, too_many ? fmt::format("{} incidents have reached the limit; ", state_.incidents) : "",
       report.folder.empty() ? "no folder, see the warning" : report.folder.string());
+  if (ranks_.several()) throw AgreedError(error);
+  throw error;
 }
 
 // Fills `report` with details of the step. Weights and moments must still be those before the step.

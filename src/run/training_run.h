@@ -29,6 +29,9 @@ class Run {
   Run(const RunConfig& config, const std::filesystem::path& folder, const std::filesystem::path& tokenizer_file,
       Observer& observer, const std::atomic<bool>& stop, const RunRanks& ranks);
 
+  // Error, on every rank, unless all have the same settings and the same text. Call first.
+  void check_ranks() const;
+
   // A new run: allocates everything and sets the initial weights.
   void begin();
   // Writes the directory of a new run, which must exist: with initial weights from elsewhere, also a checkpoint of
@@ -56,7 +59,6 @@ class Run {
 
   // Whether to stop; the same on all ranks.
   bool is_stopped() const { return ranks_.any(stop_.load(std::memory_order_relaxed)); }
-  void check_ranks() const;
   void train_step();
   void report_health();
   void finish_step(const StepReport& report, std::exception_ptr failure);

@@ -15,18 +15,22 @@ namespace quern::train {
 
 // Memory by purpose, in bytes.
 struct MemoryPlan {
-  size_t program = 0;   // resident before the run allocates anything: the program and data already loaded
-  size_t weights = 0;   // including constant tables of the model
-  size_t packed = 0;    // copies of the weights in the order in which products read them
-  size_t gradient = 0;  // shared by all workers
+  size_t program = 0;           // resident before the run allocates anything: the program and data already loaded
+  size_t weights = 0;           // including constant tables of the model
+  size_t packed = 0;            // copies of the weights in the order in which products read them
+  size_t gradient = 0;          // shared by all workers
+  size_t gradient_buffers = 1;  // that it consists of: more than one for several lanes
   size_t moments = 0;
   size_t update = 0;               // working memory of the optimizer, all threads
   size_t batches = 0;              // prefetched
+  size_t exchange = 0;             // segments that arrive from other ranks
   nn::WorkspaceBytes worker = {};  // of the largest worker
   size_t workers = 1;
   size_t all_workers = 0;  // sum over workers
 
-  size_t total() const { return program + weights + packed + gradient + moments + update + batches + all_workers; }
+  size_t total() const {
+    return program + weights + packed + gradient + moments + update + batches + exchange + all_workers;
+  }
 };
 
 inline constexpr size_t kAllLogitRows = nn::kMicroBatchTokens;  // of a regular micro-batch

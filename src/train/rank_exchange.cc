@@ -57,6 +57,16 @@ Ownership::Ownership(const nn::ParameterTable& table, std::span<const UpdateUnit
   }
 }
 
+ExchangeSlots::ExchangeSlots(const LaneShare& share, size_t largest_segment) {
+  constexpr size_t kMaxSlots = 8, kMaxBytes = size_t{64} << 20;
+  size_t nodes = 0;
+  for (size_t rank = 0; rank < share.ranks; ++rank) {
+    if (rank != share.rank) nodes += nn::LaneTree(share.lanes, share.of(rank)).nodes().size();
+  }
+  floats = nodes * largest_segment;
+  count = std::clamp<size_t>(kMaxBytes / sizeof(float) / std::max<size_t>(1, floats), 1, kMaxSlots);
+}
+
 struct RankExchange::Slot {
   size_t segment = 0;
   bool used = false;
@@ -85,15 +95,12 @@ RankExchange::RankExchange(dist::Communicator& ranks, const StepCut& cut, std::s
     foreign_.insert(foreign_.end(), segments.begin(), segments.end());
   }
   merges_ = merges_of(all, cut.share.lanes);
-  // As many segments at once as hide the latency of the messages, within some memory.
-  constexpr size_t kMaxSlots = 8, kSlotBytes = size_t{64} << 20;
   size_t largest = 0;
-  for (const size_t segment : own_segments()) largest = std::max(largest, table_.segments()[segment].size);
-  const size_t floats = (all.size() - nodes_of_rank_[ranks.rank()]) * largest;
-  const size_t count = std::clamp<size_t>(kSlotBytes / sizeof(float) / std::max<size_t>(1, floats), 1, kMaxSlots);
-  for (size_t i = 0; i < count; ++i) {
+  for (const nn::Segment& segment : table_.segments()) largest = std::max(largest, segment.size);
+  const ExchangeSlots slots(cut.share, largest);
+  for (size_t i = 0; i < slots.count; ++i) {
     slots_.push_back(std::make_unique<Slot>());
-    slots_.back()->parts = AlignedBuffer<float>(floats);
+    slots_.back()->parts = AlignedBuffer<float>(slots.floats);
   }
   gradient_.send_to(this);
   thread_ = std::thread([this] { main(); });

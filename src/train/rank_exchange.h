@@ -38,6 +38,15 @@ class Ownership {
   std::vector<std::vector<size_t>> units_, segments_;
 };
 
+// Memory for segments of the gradient while their parts arrive from other ranks.
+struct ExchangeSlots {
+  ExchangeSlots(const LaneShare& share, size_t largest_segment);
+
+  size_t count;   // as many as hide the latency of messages, within some memory
+  size_t floats;  // of each
+  size_t bytes() const { return count * floats * sizeof(float); }
+};
+
 // One thread does all communication, so that workers never wait for it. During backward, each segment to which a rank
 // has added its lanes goes to the segment's owner, which adds up what it receives by the tree of lanes. When all is
 // done, everyone gets the norms and the losses, and decides alike. Owners then update the weights and send them to all.

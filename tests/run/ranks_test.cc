@@ -229,16 +229,12 @@ TEST_F(RankedRunTest, DifferencesBetweenRanksAreNamedBeforeTheFirstStep) {
   const auto expect = [&](const std::string& says, size_t ranks,
                           const std::function<void(size_t, RunConfig&)>& change) {
     const std::vector<Outcome> outcomes = on_ranks(ranks, start_run, root_ / "run", config, 0, change);
-    for (const Outcome& outcome : outcomes) {
-      EXPECT_TRUE(outcome.error.find(says) != std::string::npos || outcome.error == "[dist] another rank has failed")
-          << outcome.error;
-    }
-    EXPECT_NE(outcomes.front().error.find(says), std::string::npos) << outcomes.front().error;
+    for (const Outcome& outcome : outcomes) EXPECT_NE(outcome.error.find(says), std::string::npos) << outcome.error;
     EXPECT_FALSE(fs::exists(root_ / "run"));
   };
   expect("[dist] config: expected the same on every rank, found 'rate = 0.002' on rank 0 and 'rate = 0.001' on rank 2",
          3, [](size_t rank, RunConfig& c) { c.optimizer.rate = rank == 2 ? 1e-3 : 2e-3; });
-  expect("[dist] train.lanes: expected at least as many lanes as ranks, 3, found 2", 3,
+  expect("[dist] train.lanes: expected at least one for each of 3 ranks, found 2; start fewer ranks", 3,
          [](size_t, RunConfig& c) { c.train.lanes = 2; });
   expect("[dist] data.sampling: expected random or epoch with several ranks, found stream", 2,
          [](size_t, RunConfig& c) { c.data.sampling = Sampling::kStream; });

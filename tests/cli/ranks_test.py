@@ -1,0 +1,177 @@
+"""Ranks change nothing but the time: `mpirun -n N quern train` gives the run of one process, and any number resumes it.
+
+Skipped, with the reason, where there is no MPI.
+"""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import program
+from program import QUERN, SMALL
+
+STEPS = 120
+KILLS = 20
+SETTINGS = (*SMALL, "--steps", STEPS, "--dropout", "0.1", "--set", "train.lanes=8", "--threads", "1",
+            "--set", "checkpoint.interval=5", "--set", "log.interval=1", "--set", "train.validation_interval=40")
+
+
+def missing():
+    if program.sanitized():
+        return "MPI libraries fail under sanitizers"
+    if shutil.which("mpirun") is None:
+        return "mpirun is not installed"
+    if not os.path.exists(os.path.join(os.path.dirname(QUERN), "quern-mpi.so")):
+        return "the program was built without MPI"
+    return None
+
+
+def environment():
+    """Open MPI refuses to run as root, and to start more ranks than there are cores, unless it is told to."""
+    return {**program.environment(), "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+
+
+def command(ranks, *arguments):
+    return ["mpirun", "-n", str(ranks), QUERN, *map(str, arguments)]
+
+
+def mpirun(ranks, *arguments):
+    return subprocess.run(command(ranks, *arguments), capture_output=True, text=True, env=environment(),
+                          timeout=program.TIMEOUT)
+
+
+def processes_with(text):
+    """Processes whose command line contains the text."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        if words and words[0] == QUERN.encode() and any(text.encode() in word for word in words):
+            found.append(int(entry))
+    return found
+
+
+@unittest.skipIf(missing(), missing())
+class Ranks(program.ProgramTest):
+    def runs(self, ranks, *arguments):
+        run = mpirun(ranks, "train", *arguments)
+        self.assertEqual(run.returncode, 0, (ranks, arguments, run.stdout, run.stderr))
+        return run.stdout
+
+    def refused(self, ranks, *arguments, says):
+        """Exit code 2, and one line of ours from one of the ranks."""
+        run = mpirun(ranks, "train", *arguments)
+        self.assertEqual(run.returncode, 2, (run.stdout, run.stderr))
+        lines = [line for line in run.stderr.splitlines() if line.startswith("quern: ")]
+        self.assertEqual(len(lines), 1, run.stderr)
+        self.assertIn(says, lines[0])
+        self.assertEqual(processes_with(str(self.folder)), [])
+
+    def same(self, run, expected):
+        """Byte by byte: weights, moments and state of the newest checkpoint."""
+        newest = f"checkpoints/step-{STEPS:08}"
+        self.assertEqual(program.contents(self.folder / run / newest), program.contents(self.folder / expected / newest))
+
+    def test_any_number_of_ranks_gives_one_result(self):
+        for name, extra in (("fp32", ()), ("bf16", ("--set", "train.precision=bf16", "--set", "train.recompute=sqrt"))):
+            self.train("whole-" + name, *SETTINGS, *extra)
+            for ranks, threads in ((2, 1), (3, 2), (4, 1)):
+                run = f"{name}-{ranks}-{threads}"
+                said = self.runs(ranks, *SETTINGS, *extra, "--threads", threads, "--run", self.path(run))
+                self.assertEqual(said.count(f"step {STEPS}/{STEPS}  loss"), 1, said)  # only one of them speaks
+                self.same(run, "whole-" + name)
+
+    def test_a_run_of_several_ranks_has_enough_lanes(self):
+        self.runs(3, *SMALL, "--steps", 4, "--run", self.path("three"))
+        self.assertIn("lanes = 4", (self.folder / "three/config.toml").read_text())
+        self.train("alone", "--steps", 4, "--set", "train.lanes=4")
+        self.assertEqual(self.hash("three"), self.hash("alone"))
+
+    def test_bad_input_is_one_line(self):
+        run = ("--run", self.path("run"))
+        self.refused(4, *SMALL, "--steps", 4, "--set", "train.lanes=2", *run,
+                     says="train.lanes: expected at least one for each of 4 ranks, found 2")
+        self.refused(4, *SMALL, "--steps", 4, "--batch", 3, *run,
+                     says="train.lanes: expected at most the sequences of a step")
+        self.refused(2, *SMALL, "--steps", 4, "--set", "data.sampling=stream", *run, says="data.sampling: expected")
+        self.refused(2, *SMALL, "--steps", 4, self.path("absent.txt"), *run, says="absent.txt")
+        self.assertFalse((self.folder / "run").exists())
+        self.train("run", "--steps", 4, "--set", "train.lanes=2")
+        self.refused(3, "--run", self.path("run"), "--resume", "--steps", 9,
+                     says="train.lanes: expected at least one for each of 3 ranks, found 2")
+        self.refused(2, *SMALL, "--steps", 4, *run, says="holds a run already")
+
+    def test_signals_save_the_run(self):
+        """SIGUSR1 and SIGTERM to mpirun: it passes them on, and the run can be resumed by another number of ranks."""
+        self.train("whole", *SETTINGS)
+        for number, which in enumerate((signal.SIGUSR1, signal.SIGTERM)):
+            run = f"run-{number}"
+            arguments = ("train", *SETTINGS, "--set", "checkpoint.interval=0", "--run", self.path(run))
+            with subprocess.Popen(command(2, *arguments), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                                  env=environment()) as job:
+                for line in job.stdout:
+                    if line.startswith("step 5/"):
+                        job.send_signal(which)
+                        break
+                rest = job.stdout.read()
+            self.assertEqual(processes_with(str(self.folder)), [])
+            if f"step {STEPS}/{STEPS}" not in rest:  # it may have been faster than the signal
+                self.assertIn("and saved; resume with", rest)
+            self.runs(3, "--run", self.path(run), "--resume", "--set", "checkpoint.interval=5")
+            self.assertEqual(self.hash(run), self.hash("whole"))
+
+    def test_killed_jobs_end_bit_identically(self):
+        """One rank, or all of the job, killed at a random moment; resumed by another number of ranks each time."""
+        begin = time.monotonic()
+        self.train("whole", *SETTINGS)
+        self.runs(2, *SETTINGS, "--run", self.path("timed"))
+        duration = time.monotonic() - begin
+        dice = random.Random(1)
+        kills = runs = 0
+        while kills < KILLS:
+            runs += 1
+            run = f"run-{runs}"
+            for _ in range(20):
+                known = (self.folder / run / "config.toml").exists()
+                arguments = ("--resume",) if known else SETTINGS
+                job = subprocess.Popen(command(dice.choice((2, 3, 4)), "train", *arguments, "--run", self.path(run)),
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(),
+                                       start_new_session=True)
+                try:
+                    job.wait(dice.uniform(0.2, duration / 2))
+                except subprocess.TimeoutExpired:
+                    ranks = processes_with(self.path(run))
+                    if ranks and dice.random() < 0.7:
+                        os.kill(dice.choice(ranks), signal.SIGKILL)
+                    else:
+                        job.kill()
+                code = job.wait(timeout=60)
+                self.no_orphans()
+                if code == 0:
+                    break
+                kills += 1
+            else:
+                self.runs(2, "--run", self.path(run), "--resume")
+            self.same(run, "whole")
+            self.assertEqual([name for name in os.listdir(self.folder / run / "checkpoints") if name.startswith(".")], [])
+
+    def no_orphans(self):
+        """The ranks of a job that has ended are gone within seconds."""
+        deadline = time.monotonic() + 10
+        while processes_with(str(self.folder)):
+            self.assertLess(time.monotonic(), deadline, "a rank has survived its job")
+            time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    program.main()
