@@ -110,6 +110,11 @@ struct RunConfig {
     bool operator==(const Diagnostics&) const = default;
   };
 
+  struct Dist {
+    uint64_t check_interval = 100;
+    bool operator==(const Dist&) const = default;
+  };
+
   struct Init {
     std::string from;          // absolute path of a checkpoint once the run has started
     std::string weights_hash;  // of that checkpoint
@@ -139,6 +144,7 @@ struct RunConfig {
   Checkpoint checkpoint;
   Log log;
   Diagnostics diagnostics;
+  Dist dist;
   Init init;
   std::vector<Change> history;  // config/history.h; empty if no setting ever changed
   Given given;

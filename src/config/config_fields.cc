@@ -263,6 +263,10 @@ constexpr Field kFields[] = {
     {"diagnostics", "incident_limit", "Maximum number of incidents to skip or roll back; one more stops the run.",
      whole<kDiagnostics, &C::Diagnostics::incident_limit>(0, kMany)},
 
+    {"dist", "check_interval",
+     "Steps between comparisons of the weights of all ranks; 0: never. Does not affect the result.",
+     whole<&C::dist, &C::Dist::check_interval>(0, kMany)},
+
     {"init", "from", "The trained model that a new run starts from, as --from sets it.", init_from()},
     {"init", "weights_hash", "The weights hash of that model, recorded when the run starts.", weights_hash()},
 };

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/process_memory.h"
+#include "core/quick_hash.h"
 #include "diagnose/incident.h"
 #include "run/source_run.h"
 
@@ -251,6 +252,7 @@ void Run::finish_step(const StepReport& report, std::exception_ptr failure) {
       if (config.log.histogram_interval > 0 && is_due(config.log.histogram_interval)) show_weights();
     });
   }
+  compare_weights();
   stage_->validation.measure(stage_->trainer, state_);
   if (!failure) {
     failure = failure_of([&] {
@@ -260,6 +262,18 @@ void Run::finish_step(const StepReport& report, std::exception_ptr failure) {
     });
   }
   if (failure) end_after(failure);
+}
+
+// A rank with a broken memory or network must not go on with other weights than the others: a line for each parameter,
+// so that the first one that differs is named.
+void Run::compare_weights() const {
+  const uint64_t interval = stage_->config.dist.check_interval;
+  if (!ranks_.several() || interval == 0 || !stage_->config.is_due(interval, state_.step)) return;
+  std::string hashes;
+  for (const checkpoint::TensorRef& tensor : stage_->checkpoints.tensors().weights) {
+    hashes += fmt::format("{} {:016x}\n", tensor.name, quick_hash(std::as_bytes(tensor.values)));
+  }
+  ranks_.check_same(fmt::format("weights after step {}", state_.step), hashes);
 }
 
 // Saving may fail as well, for example on a full disk; the first failure is the one to report.

@@ -60,6 +60,7 @@ class Run {
   // Whether to stop; the same on all ranks.
   bool is_stopped() const { return ranks_.any(stop_.load(std::memory_order_relaxed)); }
   void train_step();
+  void compare_weights() const;
   void report_health();
   void finish_step(const StepReport& report, std::exception_ptr failure);
   [[noreturn]] void end_after(const std::exception_ptr& failure);

@@ -240,6 +240,47 @@ TEST_F(RankedRunTest, DifferencesBetweenRanksAreNamedBeforeTheFirstStep) {
          [](size_t, RunConfig& c) { c.data.sampling = Sampling::kStream; });
 }
 
+// A weight of one rank changes, as by a broken memory: an error that names it, and no checkpoint with it.
+TEST_F(RankedRunTest, ABrokenRankIsAnError) {
+  const test::Watchdog watchdog("broken");
+  struct Breaks : Observer {
+    void on_weights(uint64_t step, std::span<const NamedValues> weights) override {
+      if (step != 6) return;
+      for (const NamedValues& tensor : weights) {
+        if (tensor.name == "h.1.attn.c_attn.weight") const_cast<float&>(tensor.values[5]) += 1e-6f;
+      }
+    }
+  };
+  RunConfig config = small_config();
+  config.dist.check_interval = 3;
+  config.log.tensorboard = true;
+  config.log.histogram_interval = 1;  // shows the weights
+  dist::ThreadRanks ranks(3);
+  std::vector<std::string> errors(3);
+  {
+    std::vector<std::jthread> threads;
+    for (size_t rank = 0; rank < 3; ++rank) {
+      threads.emplace_back([&, rank] {
+        Breaks breaks;
+        Observer quiet;
+        try {
+          start_run(config, root_ / "run", rank == 2 ? breaks : quiet, stop_, &ranks[rank]);
+        } catch (const Error& error) {
+          errors[rank] = error.what();
+        }
+      });
+    }
+  }
+  for (const std::string& error : errors) {
+    EXPECT_NE(
+        error.find("[dist] weights after step 6: expected the same on every rank, found 'h.1.attn.c_attn.weight "),
+        std::string::npos)
+        << error;
+    EXPECT_NE(error.find("on rank 2"), std::string::npos) << error;
+  }
+  EXPECT_EQ(checkpoint::list_steps(root_ / "run" / "checkpoints"), std::vector<uint64_t>{4});
+}
+
 // Threads may differ: they do not affect the result.
 TEST_F(RankedRunTest, RanksMayHaveDifferentNumbersOfThreads) {
   const test::Watchdog watchdog("threads");
