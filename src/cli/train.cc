@@ -119,6 +119,10 @@ std::string host_name() {
 
 // The settings of a run: for a new one with several ranks, with enough lanes.
 train::RunConfig settings(const Options& options, const dist::Communicator* ranks) {
+  const bool profiled = options.profile || !options.trace.empty();
+  if (options.run.empty() && (options.resume || !profiled || ranks != nullptr)) {
+    throw Error("train: expected --run DIR, the directory for the result; run `quern train --help`");
+  }
   if (options.resume) return config_to_resume(options.config, options.run);
   train::RunConfig config = config_of(options.config);
   if (ranks != nullptr && config.train.lanes == 1) config.train.lanes = std::bit_ceil(ranks->size());
@@ -180,10 +184,6 @@ int run_train(const Options& options) {
     return 0;
   }
   std::unique_ptr<dist::Communicator> ranks = dist::connect();
-  const bool profiled = options.profile || !options.trace.empty();
-  if (options.run.empty() && (options.resume || !profiled || ranks != nullptr)) {
-    throw Error("train: expected --run DIR, the directory for the result; run `quern train --help`");
-  }
   return ranks == nullptr ? lead(options, settings(options, nullptr), nullptr) : run_ranks(options, std::move(ranks));
 }
 

@@ -104,6 +104,7 @@ class Ranks(program.ProgramTest):
         self.refused(4, *SMALL, "--steps", 4, "--batch", 3, *run,
                      says="train.lanes: expected at most the sequences of a step")
         self.refused(2, *SMALL, "--steps", 4, "--set", "data.sampling=stream", *run, says="data.sampling: expected")
+        self.refused(2, *SMALL, "--steps", 4, says="expected --run DIR")
         self.refused(2, *SMALL, "--steps", 4, self.path("absent.txt"), *run, says="absent.txt")
         self.assertFalse((self.folder / "run").exists())
         self.train("run", "--steps", 4, "--set", "train.lanes=2")

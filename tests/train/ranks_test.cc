@@ -80,6 +80,7 @@ TEST_P(Ranks, EqualOneProcess) {
   const Trained expected = train_on(1, config, batches).front().trained;
   for (const size_t ranks : GetParam().ranks) {
     for (const uint64_t threads : {1, 2}) {
+      if (kSanitized && (ranks != GetParam().ranks.front() || threads != 2)) continue;
       SCOPED_TRACE(fmt::format("{} ranks with {} threads", ranks, threads));
       config.train.threads = threads;
       std::vector<std::vector<float>> states(expected.states.size());
@@ -104,7 +105,7 @@ TEST_P(Ranks, EqualOneProcess) {
 
 INSTANTIATE_TEST_SUITE_P(
     Runs, Ranks,
-    ::testing::Values(Case{"lanes_8", 8, {2, 3, 4, 5, 8}}, Case{"lanes_7", 7, {2, 5, 7}}, Case{"lanes_19", 19, {3, 19}},
+    ::testing::Values(Case{"lanes_8", 8, {5, 2, 3, 4, 8}}, Case{"lanes_7", 7, {2, 5, 7}}, Case{"lanes_19", 19, {3, 19}},
                       Case{"muon",
                            8,
                            {2, 3},
