@@ -119,12 +119,12 @@ std::string host_name() {
 
 // The settings of a run: for a new one with several ranks, with enough lanes.
 train::RunConfig settings(const Options& options, const dist::Communicator* ranks) {
+  train::RunConfig config = options.resume ? train::RunConfig{} : config_of(options.config);
   const bool profiled = options.profile || !options.trace.empty();
   if (options.run.empty() && (options.resume || !profiled || ranks != nullptr)) {
     throw Error("train: expected --run DIR, the directory for the result; run `quern train --help`");
   }
   if (options.resume) return config_to_resume(options.config, options.run);
-  train::RunConfig config = config_of(options.config);
   if (ranks != nullptr && config.train.lanes == 1) config.train.lanes = std::bit_ceil(ranks->size());
   return config;
 }
