@@ -72,6 +72,7 @@ void free_bytes(void* memory, size_t bytes) noexcept {
 // A page that was given back reads as zeros. If the kernel refuses, for example because the memory is locked, the page
 // is zeroed in place.
 void discard_bytes(void* memory, size_t bytes) noexcept {
+  if (bytes == 0) return;
   char* begin = static_cast<char*>(memory);
   const auto address = reinterpret_cast<uintptr_t>(begin);
   const size_t first = std::min(bytes, round_up(address, page_size()) - address);

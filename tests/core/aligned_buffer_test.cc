@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 
@@ -81,6 +83,21 @@ TEST(AlignedBuffer, OutOfMemoryErrorNamesTheSize) {
   EXPECT_EQ(message_of(count), "[memory] cannot allocate 9007199254740992 bytes (8589934592.0 MiB)");
   const size_t nearly_all = std::numeric_limits<ptrdiff_t>::max() / sizeof(double);
   EXPECT_NE(message_of(nearly_all).find("[memory] cannot allocate"), std::string::npos) << message_of(nearly_all);
+}
+
+// Any part of a small or a mapped buffer: zero afterwards, the rest untouched, and writable again.
+TEST(AlignedBuffer, DiscardedPartsAreZero) {
+  discard(std::span<float>());
+  for (const size_t size : {size_t{10}, size_t{5000}, 2 * kHugePage / sizeof(float) + 3}) {
+    for (const auto& [begin, end] : {std::pair{size_t{0}, size}, {size / 3, size - size / 5}, {size / 2, size / 2}}) {
+      AlignedBuffer<float> buffer(size);
+      for (float& value : buffer.span()) value = 1.0f;
+      discard(buffer.span().subspan(begin, end - begin));
+      for (size_t i = 0; i < size; ++i) ASSERT_EQ(buffer[i], i >= begin && i < end ? 0.0f : 1.0f) << i;
+      for (float& value : buffer.span()) value = 2.0f;
+      ASSERT_EQ(buffer[size / 2], 2.0f);
+    }
+  }
 }
 
 }  // namespace
