@@ -167,8 +167,10 @@ int run_ranks(const Options& options, std::unique_ptr<dist::Communicator> ranks)
   train::RunConfig config;
   train::RunRanks(ranks.get()).agree([&] { config = settings(options, ranks.get()); });
   return ranks->rank() == 0 ? lead(options, config, ranks.get()) : follow(options, config, *ranks);
-} catch (const train::AgreedError&) {
-  if (ranks->rank() == 0) throw;
+} catch (const train::AgreedError& error) {
+  std::fflush(stdout);
+  if (ranks->rank() == 0) report::Output(stderr).print("quern: {}\n", printable(error.what()));
+  train::RunRanks(ranks.get()).meet();  // mpirun kills the others as soon as one has failed
   return kFailed;
 } catch (const std::exception& error) {
   std::fflush(stdout);
