@@ -68,16 +68,22 @@ void take(ListedRun& run, const report::RunSummary& summary) {
   run.best = summary.best_validation;
 }
 
-// The state of the newest readable checkpoint; nullopt if there is no checkpoint, Error if all are damaged.
+// The state of the newest readable checkpoint; nullopt if there is no checkpoint, Error if all are damaged. A run that
+// saves often replaces them while they are read; then there are others.
 std::optional<RunState> newest_state(const fs::path& folder) {
-  std::vector<uint64_t> steps = checkpoint::list_steps(folder);
+  std::vector<uint64_t> listed = checkpoint::list_steps(folder), steps = listed;
   while (!steps.empty()) {
     try {
       return checkpoint::read_state(folder / checkpoint::directory_name(steps.back())).state;
     } catch (const Error&) {
-      if (steps.size() == 1) throw;
+      if (steps.size() > 1) {
+        steps.pop_back();
+        continue;
+      }
+      steps = checkpoint::list_steps(folder);
+      if (steps == listed) throw;
+      listed = steps;
     }
-    steps.pop_back();
   }
   return std::nullopt;
 }
