@@ -115,7 +115,7 @@ class Ranks(program.ProgramTest):
     def test_signals_save_the_run(self):
         """SIGUSR1 and SIGTERM to mpirun: it passes them on, and the run can be resumed by another number of ranks."""
         self.train("whole", *SETTINGS)
-        time_to_save = {"OMPI_MCA_odls_base_sigkill_timeout": "30"}  # after SIGTERM; a second without it
+        time_to_save = {"OMPI_MCA_odls_base_sigkill_timeout": "5"}  # after SIGTERM; a second without it
         for number, which in enumerate((signal.SIGUSR1, signal.SIGTERM)):
             run = f"run-{number}"
             arguments = ("train", *SETTINGS, "--set", "checkpoint.interval=0", "--run", self.path(run))
