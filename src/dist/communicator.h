@@ -25,8 +25,8 @@ class Communicator {
   virtual size_t local_rank() const { return rank(); }
   virtual size_t local_size() const { return size(); }
 
-  // Begin to send or to receive. The data must stay in place until the request is done; at rest, neither waits for the
-  // other side.
+  // Begin to send or to receive, without waiting for the other side. The data must stay in place until the request is
+  // done.
   virtual Request send(size_t to, uint32_t tag, std::span<const std::byte> data) = 0;
   virtual Request receive(size_t from, uint32_t tag, std::span<std::byte> data) = 0;
   // Whether the request is done; if so, it is no longer valid. Throws Error if another rank has aborted.

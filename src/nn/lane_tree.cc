@@ -1,15 +1,9 @@
 #include "nn/lane_tree.h"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 
 namespace quern::nn {
-namespace {
-
-size_t middle(const Range& node) { return node.begin + std::bit_floor(node.size() - 1); }
-
-}  // namespace
 
 LaneTree::LaneTree(size_t lanes, const Range& own) : own_(own), steps_(own.size()) {
   assert(own.begin < own.end && own.end <= lanes);

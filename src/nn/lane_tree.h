@@ -1,6 +1,7 @@
 // The order in which the gradients of a step's lanes are added.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <vector>
 
@@ -27,6 +28,8 @@ class LaneTree {
     size_t merges = 0;  // afterwards, as often: the topmost buffer is added to the one below it, and removed
   };
   const Step& operator[](size_t lane) const { return steps_[lane - own_.begin]; }
+  // Where a node of more than one lane is divided.
+  static size_t middle(const Range& node) { return node.begin + std::bit_floor(node.size() - 1); }
   const Range& own() const { return own_; }
   size_t buffers() const { return buffers_; }
   // The nodes that remain, each the lanes below it.

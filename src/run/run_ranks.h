@@ -70,7 +70,6 @@ class RankedStates {
   void release_foreign();
 
  private:
-  struct Place;
   std::span<float> values_of(const OptimizerState& state, const nn::Segment& segment) const;
   std::span<const std::byte> read(size_t state, size_t parameter, size_t at);
 

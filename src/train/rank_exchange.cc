@@ -14,11 +14,6 @@ namespace {
 // Tags: the segments of the gradient, then the numbers, then the units of the weights.
 enum Offset : uint32_t { kLosses, kNorms, kStats, kChanges, kUnits };
 
-template <typename T>
-std::span<const std::byte> bytes_of(std::span<T> values) {
-  return std::as_bytes(values);
-}
-
 // The nodes of all ranks in the order of their lanes, and after each of them as many additions of the topmost two as
 // complete a node of the tree.
 std::vector<size_t> merges_of(const std::vector<Range>& nodes, size_t lanes) {
@@ -29,9 +24,8 @@ std::vector<size_t> merges_of(const std::vector<Range>& nodes, size_t lanes) {
       ++next;
       return;
     }
-    const size_t middle = node.begin + std::bit_floor(node.size() - 1);
-    walk({node.begin, middle});
-    walk({middle, node.end});
+    walk({node.begin, nn::LaneTree::middle(node)});
+    walk({nn::LaneTree::middle(node), node.end});
     ++merges[next - 1];
   };
   walk({0, lanes});
@@ -204,7 +198,7 @@ bool RankExchange::dispatch(size_t segment) {
   }
   const nn::Segment& s = table_.segments()[segment];
   for (size_t node = 0; node < nodes_of_rank_[ranks_.rank()]; ++node) {
-    send(owner, static_cast<uint32_t>(segment), bytes_of(std::span<const float>(gradient_.node(node, s), s.size)));
+    send(owner, static_cast<uint32_t>(segment), std::as_bytes(std::span<const float>(gradient_.node(node, s), s.size)));
   }
   return true;
 }
@@ -292,7 +286,7 @@ void RankExchange::gather_gradient() {
     const auto tag = static_cast<uint32_t>(index);
     if (owner == 0) continue;
     if (ranks_.rank() == 0) dist::wait(ranks_, ranks_.receive(owner, tag, std::as_writable_bytes(values)));
-    if (ranks_.rank() == owner) dist::wait(ranks_, ranks_.send(0, tag, bytes_of(values)));
+    if (ranks_.rank() == owner) dist::wait(ranks_, ranks_.send(0, tag, std::as_bytes(values)));
   }
 }
 
@@ -311,7 +305,7 @@ void RankExchange::exchange_weights() {
           ranks_.receive(rank, tag + kUnits + static_cast<uint32_t>(unit), std::as_writable_bytes(values_of(unit))));
     }
     for (const size_t unit : own_units()) {
-      send(rank, tag + kUnits + static_cast<uint32_t>(unit), bytes_of(values_of(unit)));
+      send(rank, tag + kUnits + static_cast<uint32_t>(unit), std::as_bytes(values_of(unit)));
     }
   }
   for (dist::Backoff backoff; !receives.empty() || !sends_.empty();) {

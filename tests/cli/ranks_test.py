@@ -113,10 +113,10 @@ class Ranks(program.ProgramTest):
         self.refused(2, *SMALL, "--steps", 4, *run, says="holds a run already")
 
     def test_signals_save_the_run(self):
-        """SIGUSR1 and SIGTERM to mpirun: it passes them on, and the run can be resumed by another number of ranks."""
+        """SIGUSR1, SIGTERM and Ctrl-C to mpirun: it passes them on, and the run can be resumed by another number of ranks."""
         self.train("whole", *SETTINGS)
         time_to_save = {"OMPI_MCA_odls_base_sigkill_timeout": "5"}  # after SIGTERM; a second without it
-        for number, which in enumerate((signal.SIGUSR1, signal.SIGTERM)):
+        for number, which in enumerate((signal.SIGUSR1, signal.SIGTERM, signal.SIGINT)):
             run = f"run-{number}"
             arguments = ("train", *SETTINGS, "--set", "checkpoint.interval=0", "--run", self.path(run))
             with subprocess.Popen(command(2, *arguments), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -145,11 +145,13 @@ class Ranks(program.ProgramTest):
         while kills < KILLS:
             runs += 1
             run = f"run-{runs}"
-            ended = False
+            ended, ranks_before = False, 0
             while not ended:
+                count = dice.choice([n for n in (2, 3, 4) if n != ranks_before])
+                ranks_before = count
                 known = (self.folder / run / "config.toml").exists()
                 arguments = ("--resume",) if known else settings
-                job = subprocess.Popen(command(dice.choice((2, 3, 4)), "train", *arguments, "--run", self.path(run)),
+                job = subprocess.Popen(command(count, "train", *arguments, "--run", self.path(run)),
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(),
                                        start_new_session=True)
                 try:

@@ -47,7 +47,9 @@ TEST(LaneTree, AddsAllLanesByTheTree) {
   for (size_t lanes = 1; lanes <= 70; ++lanes) {
     const LaneTree tree(lanes);
     EXPECT_EQ(computed(tree), std::vector{expression({0, lanes})});
-    if (std::has_single_bit(lanes)) EXPECT_EQ(tree.buffers(), static_cast<size_t>(std::bit_width(lanes)));
+    if (std::has_single_bit(lanes)) {
+      EXPECT_EQ(tree.buffers(), static_cast<size_t>(std::bit_width(lanes)));
+    }
     EXPECT_LE(tree.buffers(), static_cast<size_t>(std::bit_width(lanes - 1)) + 1);
   }
 }

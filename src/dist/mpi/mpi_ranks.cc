@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -101,7 +102,7 @@ class MpiRanks : public Communicator {
   size_t rank_ = 0, size_ = 0, local_rank_ = 0, local_size_ = 0;
   std::vector<std::vector<MPI_Request>> requests_;  // the pieces of each
   std::vector<Request> free_;
-  bool aborted_ = false;
+  std::atomic<bool> aborted_{false};
 };
 
 std::string library_version() {
