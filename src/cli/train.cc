@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -17,7 +16,10 @@
 #include "cli/config_options.h"
 #include "cli/run_folder.h"
 #include "cli/stop_signals.h"
+#include "cli/version.h"
 #include "core/error.h"
+#include "core/mapped_file.h"
+#include "core/quick_hash.h"
 #include "core/text.h"
 #include "dist/connect.h"
 #include "report/console.h"
@@ -117,16 +119,19 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
 }
 
-// The settings of a run: for a new one with several ranks, with enough lanes.
 train::RunConfig settings(const Options& options, const dist::Communicator* ranks) {
   train::RunConfig config = options.resume ? train::RunConfig{} : config_of(options.config);
   const bool profiled = options.profile || !options.trace.empty();
   if (options.run.empty() && (options.resume || !profiled || ranks != nullptr)) {
     throw Error("train: expected --run DIR, the directory for the result; run `quern train --help`");
   }
-  if (options.resume) return config_to_resume(options.config, options.run);
-  if (ranks != nullptr && config.train.lanes == 1) config.train.lanes = std::bit_ceil(ranks->size());
-  return config;
+  return options.resume ? config_to_resume(options.config, options.run) : config;
+}
+
+// Of the file that is running, so that builds of the same version differ too.
+uint64_t program_hash() {
+  const MappedFile file("/proc/self/exe");
+  return quick_hash(file.bytes());
 }
 
 auto run_function(const Options& options) { return options.resume ? train::resume_run : train::start_run; }
@@ -164,8 +169,10 @@ int lead(const Options& options, const train::RunConfig& config, dist::Communica
 // An error that one rank has is reported by it, and ends all. One that all have is reported by the first.
 int run_ranks(const Options& options, std::unique_ptr<dist::Communicator> ranks) try {
   dist::claim_cores(*ranks);
+  const train::RunRanks all(ranks.get());
+  all.check_same("program", fmt::format("{}, file {:016x}", version_line(), program_hash()));
   train::RunConfig config;
-  train::RunRanks(ranks.get()).agree([&] { config = settings(options, ranks.get()); });
+  all.agree([&] { config = settings(options, ranks.get()); });
   return ranks->rank() == 0 ? lead(options, config, ranks.get()) : follow(options, config, *ranks);
 } catch (const train::AgreedError& error) {
   std::fflush(stdout);

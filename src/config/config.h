@@ -48,7 +48,7 @@ struct RunConfig {
     uint64_t steps = 1000;
     uint64_t batch = 16;
     uint64_t accumulation = 1;
-    uint64_t lanes = 1;
+    uint64_t lanes = 0;  // see RunConfig::lanes()
     uint64_t seed = 1;
     Precision precision = Precision::kFp32;
     Recompute recompute;
@@ -88,6 +88,7 @@ struct RunConfig {
     std::string field = "text";
     uint64_t shuffle = 0;
     std::vector<std::string> sources;
+    bool broadcast = false;
     bool operator==(const Data&) const = default;
   };
   struct Checkpoint {
@@ -150,6 +151,9 @@ struct RunConfig {
   Given given;
 
   uint64_t sequences_per_step() const { return train.batch * train.accumulation; }
+  // Of one process. A run that starts records its number of lanes: with several ranks and train.lanes = 0, as many as
+  // the next power of two.
+  uint64_t lanes() const { return train.lanes == 0 ? 1 : train.lanes; }
   // Whether something with this interval, which also happens after the last step, happens after `step`.
   bool is_due(uint64_t interval, uint64_t step) const {
     return step == train.steps || (interval > 0 && step % interval == 0);

@@ -139,7 +139,8 @@ void check_settings(const std::vector<RunConfig::Change>& history) {
 }  // namespace
 
 Changes changes_of(std::string_view path) {
-  constexpr std::array<std::string_view, 4> kSpeed = {"train.threads", "train.recompute", "train.memory", "train.pin"};
+  constexpr std::array<std::string_view, 5> kSpeed = {"train.threads", "train.recompute", "train.memory", "train.pin",
+                                                      "data.broadcast"};
   if (std::ranges::find(kSpeed, path) != kSpeed.end()) return Changes::kFreely;
   const bool fixed = std::ranges::any_of(kReasons, [&](const Reason& reason) { return path.starts_with(reason.path); });
   return fixed && path != "model.dropout" && path != "data.paths" && path != "data.sources" ? Changes::kNever

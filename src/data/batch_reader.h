@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/columns.h"
+#include "core/range.h"
 
 namespace quern::data {
 
@@ -50,6 +51,10 @@ class BatchReader {
   // Fills the columns and `after` for the sequences given by the other members, and lowers counted_targets if some
   // targets of the step do not count. The sequences must follow those of the previous call.
   virtual void read(Batch& batch) = 0;
+  // Passes over sequences of a step, which follow those of the previous call, as if they had been read: `after` is then
+  // the start of the next one. Sources whose batches depend on the step only have nothing to do.
+  virtual void skip([[maybe_unused]] uint32_t step, [[maybe_unused]] const Range& sequences,
+                    [[maybe_unused]] StreamPosition& after) {}
 };
 
 class BatchSource {

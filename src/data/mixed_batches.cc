@@ -25,19 +25,35 @@ class MixedReader final : public BatchReader {
     int32_t* tokens = batch.columns.ints(kTokensColumn).data();
     int32_t* targets = batch.columns.ints(kTargetsColumn).data();
     for (uint32_t i = 0; i < batch.sequences; ++i) {
-      const uint32_t sequence = batch.first + i;
-      const size_t source = weights_.size() == 1 ? 0 : draw_source(seed_, batch.step, sequence, weights_);
-      readers_[source]->next(batch.step, sequence, tokens + i * context_, targets + i * context_);
+      next(batch.step, batch.first + i, tokens + i * context_, targets + i * context_);
     }
-    batch.after.sources.resize(readers_.size());
-    for (size_t i = 0; i < readers_.size(); ++i) batch.after.sources[i] = readers_[i]->position();
+    tell(batch.after);
+  }
+
+  void skip(uint32_t step, const Range& sequences, StreamPosition& after) override {
+    skipped_.resize(2 * context_);
+    for (size_t i = sequences.begin; i < sequences.end; ++i) {
+      next(step, static_cast<uint32_t>(i), skipped_.data(), skipped_.data() + context_);
+    }
+    tell(after);
   }
 
  private:
+  void next(uint32_t step, uint32_t sequence, int32_t* tokens, int32_t* targets) {
+    const size_t source = weights_.size() == 1 ? 0 : draw_source(seed_, step, sequence, weights_);
+    readers_[source]->next(step, sequence, tokens, targets);
+  }
+
+  void tell(StreamPosition& position) const {
+    position.sources.resize(readers_.size());
+    for (size_t i = 0; i < readers_.size(); ++i) position.sources[i] = readers_[i]->position();
+  }
+
   uint64_t seed_;
   size_t context_;
   std::vector<double> weights_;
   std::vector<std::unique_ptr<SequenceReader>> readers_;
+  std::vector<int32_t> skipped_;
 };
 
 }  // namespace

@@ -38,8 +38,10 @@ void Prefetcher::produce() {
   }
 }
 
-// Returns false if the prefetcher was stopped.
+// Passes over the sequences of a step that are in none of its batches. Returns false if the prefetcher was stopped.
 bool Prefetcher::produce_step(BatchReader& reader, uint32_t step) {
+  size_t next = 0;
+  StreamPosition passed;
   for (const Range& sequences : options_.batches) {
     const std::optional<Batch*> batch = free_.pop();
     if (!batch || free_.closed()) return false;
@@ -48,7 +50,11 @@ bool Prefetcher::produce_step(BatchReader& reader, uint32_t step) {
     b.first = static_cast<uint32_t>(sequences.begin);
     b.sequences = static_cast<uint32_t>(sequences.size());
     b.counted_targets = uint64_t{options_.sequences_per_step} * options_.context;
+    if (sequences.begin > next) reader.skip(step, {next, sequences.begin}, passed);
     reader.read(b);
+    next = sequences.end;
+    const bool last = &sequences == &options_.batches.back();
+    if (last && next < options_.sequences_per_step) reader.skip(step, {next, options_.sequences_per_step}, b.after);
     if (!ready_.push(&b)) return false;
   }
   return true;

@@ -18,7 +18,9 @@ namespace quern::data {
 struct PrefetchOptions {
   uint32_t context = 0;
   uint32_t sequences_per_step = 0;
-  std::vector<Range> batches = {};  // of every step: the sequences of each, in order
+  // Of every step: the sequences of each, in order. There may be others between them; the last batch's `after` is the
+  // end of the step.
+  std::vector<Range> batches = {};
   uint32_t first_step = 0;
   StreamPosition position = {};  // of that step, for sources that need it
 };

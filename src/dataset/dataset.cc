@@ -312,10 +312,24 @@ std::unique_ptr<data::SequenceSource> stream_sequences(const RunConfig& config, 
                                                  .source = static_cast<uint32_t>(i)});
 }
 
+// Their tokens arrive from another machine.
+class RemoteBatches final : public data::BatchSource {
+ public:
+  explicit RemoteBatches(size_t context) : context_(context) {}
+  std::vector<ColumnSpec> columns() const override { return text_columns(context_); }
+  std::unique_ptr<data::BatchReader> reader(const data::StreamPosition&) const override {
+    throw Error("[data] the text of this run can be read by rank 0 only");
+  }
+
+ private:
+  size_t context_;
+};
+
 }  // namespace
 
 std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset,
                                                     const DataStart& start) {
+  if (dataset.remote) return std::make_unique<RemoteBatches>(config.model.context);
   data::BatchOptions options{
       .seed = config.train.seed,
       .context = static_cast<uint32_t>(config.model.context),

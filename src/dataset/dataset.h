@@ -52,8 +52,10 @@ struct Dataset {
   uint32_t vocabulary = 0;
   double bytes_per_token = 0;   // 0 for token shards
   std::optional<double> floor;  // lowest expected loss on unseen text, in nats per token; known for stories only
+  bool streaming = false;       // the training text is tokenised during training
+  bool remote = false;          // the training text is on another machine (remote_dataset.h)
 
-  bool is_streaming() const { return sources.front().text.has_value(); }
+  bool is_streaming() const { return streaming; }
   // Whether the sequences of a step depend on the ones drawn before, so that the position must be saved.
   bool has_position() const { return is_streaming() || sources.size() > 1; }
   // Empty if nothing was held out.

@@ -193,6 +193,7 @@ Dataset open_stream(const RunConfig& config, const fs::path& tokenizer_file, con
   const std::vector<StreamSource> sources = sources_of(config, options);
   const data::TextSources files = all_files(sources);
   Dataset dataset;
+  dataset.streaming = true;
   dataset.tokenizer =
       known ? data::Tokenizer::load(tokenizer_file.string()) : learn(config, data::TextPieces(files), options.progress);
   if (may_have_documents(files) && !dataset.tokenizer->end_of_text() && options.warn) {

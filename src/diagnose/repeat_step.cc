@@ -34,13 +34,13 @@ StepTokens read_step(const StepContext& step, const RunState& at) {
 // their writes visible, and the queue will make the writes here visible to them.
 Findings examine(const StepContext& step, const StepTokens& tokens, const RunState& at) {
   const size_t T = step.config.model.context;
-  const StepCut cut{.sequences = step.config.sequences_per_step(), .share = {.lanes = step.config.train.lanes}};
+  const StepCut cut{.sequences = step.config.sequences_per_step(), .share = {.lanes = step.config.lanes()}};
   const std::vector<StepPart> parts = cut.parts();
   const float scale = scale_of(tokens.counted_targets());
   // Of several ranks, only one is here, and its gradient has no place for the lanes of others.
   std::optional<nn::Gradient> of_all_lanes;
   if (step.plan.cut.share.ranks > 1) {
-    of_all_lanes.emplace(step.model.parameters(), 1, nn::LaneTree(step.config.train.lanes));
+    of_all_lanes.emplace(step.model.parameters(), 1, nn::LaneTree(step.config.lanes()));
   }
   nn::Gradient& gradient = of_all_lanes ? *of_all_lanes : step.gradient;
   uint32_t first_turn = 0;

@@ -24,7 +24,7 @@ struct Batch;
 namespace quern::train {
 
 // The phases of a step in their order, of which the exchanges between ranks have no tasks; evaluation.
-enum class TaskKind : uint8_t { kTrain, kJoin, kExchange, kUpdate, kShare, kRepack, kLoss };
+enum class TaskKind : uint8_t { kTrain, kJoin, kExchange, kUpdate, kShare, kLoss };
 
 struct Task {
   TaskKind kind = TaskKind::kTrain;

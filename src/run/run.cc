@@ -1,6 +1,7 @@
 #include "run/run.h"
 
 #include <algorithm>
+#include <bit>
 #include <ranges>
 
 #include "checkpoint/folder.h"
@@ -112,14 +113,20 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
     std::optional<Run> run;
     ranks.agree([&] {
       if (ranks.writes()) check_free(folder);
-      validate(config);
       check_newest(config);
       RunConfig started = config;
+      if (started.train.lanes == 0) started.train.lanes = std::bit_ceil(ranks.place().ranks);
+      validate(started);
       const bool from_other = !started.init.from.empty();
-      const fs::path tokenizer = from_other ? resolve_source(started, warn_of(observer)) : given_tokenizer(started);
+      fs::path tokenizer;
+      if (from_other) {
+        tokenizer = resolve_source(started, warn_of(observer));
+      } else if (ranks.writes() || !config.data.broadcast) {
+        tokenizer = given_tokenizer(started);
+      }
       run.emplace(started, folder, tokenizer, observer, stop, ranks);
     });
-    run->check_ranks();
+    run->join_ranks();
     std::optional<RunLock> lock;
     ranks.agree([&] {
       run->begin();
@@ -153,7 +160,7 @@ RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& 
       if (!end) run.emplace(config, folder, folder / kTokenizerFile, observer, stop, ranks);
     });
     if (end) return finished_before(*end);
-    run->check_ranks();
+    run->join_ranks();
     run->resume(own);
     return run->train();
   });

@@ -55,6 +55,10 @@ std::vector<std::string> RunRanks::gather(const std::string& text) const {
   return texts;
 }
 
+std::string RunRanks::from_first(const std::string& text) const {
+  return ranks_ == nullptr ? text : gather(writes() ? text : std::string()).front();
+}
+
 void RunRanks::check_same(std::string_view what, const std::string& text) const {
   if (ranks_ == nullptr) return;
   const std::vector<std::string> texts = gather(text);

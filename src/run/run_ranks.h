@@ -42,6 +42,8 @@ class RunRanks {
   void meet() const { static_cast<void>(any(false)); }
   // AgreedError, with the first line that differs, unless all have the same text.
   void check_same(std::string_view what, const std::string& text) const;
+  // The text of rank 0.
+  std::string from_first(const std::string& text) const;
   // Calls body(), which must not communicate. If it fails on any rank, all throw the AgreedError of the first such
   // rank.
   void agree(const std::function<void()>& body) const;

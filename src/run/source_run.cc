@@ -64,6 +64,7 @@ RunConfig config_from(const fs::path& from) {
   RunConfig config = read_config(source_of(from).run);
   config.history.clear();
   config.given = {};
+  if (config.train.lanes == 1) config.train.lanes = 0;  // one process then, perhaps several ranks now
   config.init = {.from = resolved(from).string(), .weights_hash = {}};
   return config;
 }

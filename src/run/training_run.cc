@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/process_memory.h"
 #include "core/quick_hash.h"
+#include "dataset/remote_dataset.h"
 #include "diagnose/incident.h"
 #include "run/source_run.h"
 
@@ -75,10 +76,30 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
       stop_(stop),
       ranks_(ranks),
       warn_([&observer](const std::string& text) { observer.on_warning(text); }),
-      dataset_(open_dataset(config, tokenizer_file,
-                            open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop, ranks))),
-      program_bytes_(resident_bytes() + reader_bytes(config, dataset_)),
-      state_(initial_state()) {}
+      dataset_(has_text() ? open_dataset(config, tokenizer_file,
+                                         open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop,
+                                                      ranks))
+                          : Dataset()) {}
+
+void Run::join_ranks() {
+  check_ranks();
+  if (config_.data.broadcast) share_dataset();
+  ranks_.check_same("data",
+                    fmt::format("{} training tokens, hash {:016x}", dataset_.train_tokens, dataset_.fingerprint.hash));
+  program_bytes_ = resident_bytes() + reader_bytes(config_, dataset_);
+  state_ = initial_state();
+}
+
+void Run::share_dataset() {
+  std::string description;
+  ranks_.agree([&] {
+    if (has_text()) description = describe_dataset(dataset_, validation_tokens(config_));
+  });
+  const std::string shared = ranks_.from_first(description);
+  ranks_.agree([&] {
+    if (!has_text()) dataset_ = remote_dataset(shared);
+  });
+}
 
 void Run::check_ranks() const {
   if (!ranks_.several()) return;
@@ -89,15 +110,10 @@ void Run::check_ranks() const {
         "with more lanes",
         ranks, config_.train.lanes));
   }
-  if (dataset_.has_position()) {
-    throw AgreedError(Error("[dist] data.sampling: expected random or epoch with several ranks, found stream"));
-  }
   RunConfig comparable = config_;
   comparable.train.threads = 0;
   comparable.train.memory = 0;
   ranks_.check_same("config", to_toml(comparable));
-  ranks_.check_same("data",
-                    fmt::format("{} training tokens, hash {:016x}", dataset_.train_tokens, dataset_.fingerprint.hash));
 }
 
 void Run::begin() {

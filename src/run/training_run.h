@@ -29,8 +29,9 @@ class Run {
   Run(const RunConfig& config, const std::filesystem::path& folder, const std::filesystem::path& tokenizer_file,
       Observer& observer, const std::atomic<bool>& stop, const RunRanks& ranks);
 
-  // Error, on every rank, unless all have the same settings and the same text. Call first.
-  void check_ranks() const;
+  // Error, on every rank, unless all have the same settings and the same text. With data.broadcast, they get it from
+  // rank 0. Call first.
+  void join_ranks();
 
   // A new run: allocates everything and sets the initial weights.
   void begin();
@@ -45,6 +46,9 @@ class Run {
   RunResult train();
 
  private:
+  bool has_text() const { return ranks_.writes() || !config_.data.broadcast; }
+  void check_ranks() const;
+  void share_dataset();
   RunState initial_state() const;
   void initialise();
   void enter_stage();
@@ -80,7 +84,7 @@ class Run {
   const RunRanks& ranks_;
   Warn warn_;
   Dataset dataset_;
-  uint64_t program_bytes_;
+  uint64_t program_bytes_ = 0;
   RunState state_;
   Profile* profile_ = nullptr;
   std::unique_ptr<Stage> stage_;  // of the step after state_

@@ -57,7 +57,7 @@ size_t batch_bytes(const RunConfig& config, const StepCut& cut) {
 class Planner {
  public:
   Planner(const RunConfig& config, const nn::Declaration& model, uint64_t program, const RankOf& rank)
-      : config_(config), model_(model), share_{config.train.lanes, rank.rank, rank.ranks} {
+      : config_(config), model_(model), share_{config.lanes(), rank.rank, rank.ranks} {
     fixed_.program = program;
     fixed_.weights = model.parameters.size() * sizeof(float) + model.constant_bytes;
     fixed_.gradient_buffers = nn::LaneTree(share_.lanes, share_.own()).buffers();

@@ -78,15 +78,16 @@ RankExchange::RankExchange(dist::Communicator& ranks, const StepCut& cut, std::s
       weights_(weights),
       numbers_(numbers),
       owners_(table_, units, ranks.size()),
-      ready_(std::bit_ceil(table_.segments().size())) {
+      ready_(std::bit_ceil(table_.segments().size())),
+      updated_(std::bit_ceil(units.size())),
+      arrived_(std::bit_ceil(units.size())) {
   std::vector<Range> all;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const nn::LaneTree tree(cut.share.lanes, cut.share.of(rank));
     nodes_of_rank_.push_back(tree.nodes().size());
     all.insert(all.end(), tree.nodes().begin(), tree.nodes().end());
     if (rank == ranks.rank()) continue;
-    const std::vector<size_t>& segments = owners_.segments_of(rank);
-    foreign_.insert(foreign_.end(), segments.begin(), segments.end());
+    foreign_.insert(foreign_.end(), owners_.units_of(rank).begin(), owners_.units_of(rank).end());
   }
   merges_ = merges_of(all, cut.share.lanes);
   size_t largest = 0;
@@ -106,6 +107,7 @@ RankExchange::~RankExchange() {
 }
 
 void RankExchange::end() {
+  stop();
   ending_.store(true, std::memory_order_seq_cst);
   commands_.add(1);
   if (thread_.joinable()) thread_.join();
@@ -135,12 +137,14 @@ void RankExchange::main() noexcept {
     failure_ = std::current_exception();
     has_failed_.store(true, std::memory_order_release);
     ranks_.abort();
+    stop();
     if (failed_) failed_();
   }
 }
 
-// kGradient is the beginning of kNumbers: the exchange of segments goes on until that command has come, too. A command
-// may be seen before it is counted, so a change of the count can also mean that there is nothing to do.
+// kGradient is the beginning of kNumbers: the exchange of segments goes on until that command has come, too. So is
+// kUpdate of kWeights. A command may be seen before it is counted, so a change of the count can also mean that there is
+// nothing to do.
 void RankExchange::work() {
   for (uint32_t seen = 0;;) {
     commands_.await_change(seen);
@@ -155,8 +159,10 @@ void RankExchange::work() {
         if (ending_.load(std::memory_order_seq_cst)) return;
         exchange_numbers();
         break;
+      case Command::kUpdate:
       case Command::kWeights:
         exchange_weights();
+        if (ending_.load(std::memory_order_seq_cst)) return;
     }
     command_.store(Command::kNone, std::memory_order_relaxed);
     std::exchange(then_, nullptr)();
@@ -290,30 +296,51 @@ void RankExchange::gather_gradient() {
   }
 }
 
+std::span<float> RankExchange::weights_of(size_t unit) const {
+  const nn::Segment &first = table_.segments()[units_[unit].first_segment],
+                    &last = table_.segments()[units_[unit].first_segment + units_[unit].segments - 1];
+  return weights_.subspan(first.offset, last.offset + last.size - first.offset);
+}
+
+uint32_t RankExchange::unit_tag(size_t unit) const {
+  return static_cast<uint32_t>(table_.segments().size() + kUnits + unit);
+}
+
+// The order in which they are most likely to arrive: ranks update and send their units in this one.
+void RankExchange::receive_units() {
+  for (const size_t unit : foreign_) {
+    const size_t owner = owners_.owner_of_segment(units_[unit].first_segment);
+    arriving_.push_back({unit, ranks_.receive(owner, unit_tag(unit), std::as_writable_bytes(weights_of(unit)))});
+  }
+}
+
+// Ends when all units of other ranks have arrived, and all own ones are sent.
 void RankExchange::exchange_weights() {
-  const auto tag = static_cast<uint32_t>(table_.segments().size());
-  const auto values_of = [&](size_t unit) {
-    const nn::Segment &first = table_.segments()[units_[unit].first_segment],
-                      &last = table_.segments()[units_[unit].first_segment + units_[unit].segments - 1];
-    return weights_.subspan(first.offset, last.offset + last.size - first.offset);
+  receive_units();
+  size_t own_left = own_units().size();
+  dist::Backoff backoff;
+  const auto done = [&] {
+    return own_left == 0 && arriving_.empty() && sends_.empty() &&
+           command_.load(std::memory_order_acquire) == Command::kWeights;
   };
-  std::vector<dist::Communicator::Request> receives;
-  for (size_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (rank == ranks_.rank()) continue;
-    for (const size_t unit : owners_.units_of(rank)) {
-      receives.push_back(
-          ranks_.receive(rank, tag + kUnits + static_cast<uint32_t>(unit), std::as_writable_bytes(values_of(unit))));
+  while (!done()) {
+    if (ending_.load(std::memory_order_relaxed)) return;
+    bool progress = false;
+    for (std::optional<uint32_t> unit; (unit = updated_.try_pop()); --own_left, progress = true) {
+      for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+        if (rank != ranks_.rank()) send(rank, unit_tag(*unit), std::as_bytes(weights_of(*unit)));
+      }
     }
-    for (const size_t unit : own_units()) {
-      send(rank, tag + kUnits + static_cast<uint32_t>(unit), std::as_bytes(values_of(unit)));
-    }
+    const auto arrived = [&](const Arriving& a) {
+      if (!ranks_.done(a.request)) return false;
+      arrived_.push(static_cast<uint32_t>(a.unit));
+      return true;
+    };
+    if (std::erase_if(arriving_, arrived) > 0) progress = true;
+    if (check_sends()) progress = true;
+    progress ? backoff.reset() : backoff.pause();
   }
-  for (dist::Backoff backoff; !receives.empty() || !sends_.empty();) {
-    const size_t before = receives.size();
-    std::erase_if(receives, [&](dist::Communicator::Request request) { return ranks_.done(request); });
-    check_sends() || receives.size() != before ? backoff.reset() : backoff.pause();
-  }
-  if (measured_) share_segments(numbers_.changes, tag + kChanges);
+  if (measured_) share_segments(numbers_.changes, static_cast<uint32_t>(table_.segments().size()) + kChanges);
 }
 
 void RankExchange::send(size_t to, uint32_t tag, std::span<const std::byte> data) {

@@ -49,7 +49,8 @@ struct ExchangeSlots {
 
 // One thread does all communication, so that workers never wait for it. During backward, each segment to which a rank
 // has added its lanes goes to the segment's owner, which adds up what it receives by the tree of lanes. When all is
-// done, everyone gets the norms and the losses, and decides alike. Owners then update the weights and send them to all.
+// done, everyone gets the norms and the losses, and decides alike. Owners then update their units, and send each to all
+// others as soon as it is done.
 // A rank sends 4 bytes per parameter that it does not own (times the number of its nodes in the tree), and 4 bytes for
 // each that it owns to every other rank.
 class RankExchange : public nn::Gradient::Receiver {
@@ -69,7 +70,7 @@ class RankExchange : public nn::Gradient::Receiver {
   const Ownership& ownership() const { return owners_; }
   const std::vector<size_t>& own_units() const { return owners_.units_of(ranks_.rank()); }
   const std::vector<size_t>& own_segments() const { return owners_.segments_of(ranks_.rank()); }
-  const std::vector<size_t>& foreign_segments() const { return foreign_; }
+  size_t foreign_units() const { return foreign_.size(); }
 
   // At the beginning of a step.
   void begin(bool measured);
@@ -78,12 +79,21 @@ class RankExchange : public nn::Gradient::Receiver {
   // After the last segment of this rank, and all its losses. Calls `then`, on another thread, when the gradient is
   // complete: own segments, all norms and losses, and statistics if measured.
   void finish_gradient(std::function<void()> then) { start(Command::kNumbers, std::move(then)); }
-  // After this rank has updated its units. Calls `then` when the weights are complete.
-  void share_weights(std::function<void()> then) { start(Command::kWeights, std::move(then)); }
+  // Before this rank updates its units.
+  void begin_weights() { start(Command::kUpdate, {}); }
+  // By workers: the unit, one of this rank's, is updated.
+  void give_unit(size_t unit) { updated_.push(static_cast<uint32_t>(unit)); }
+  // By workers: waits for the next unit of another rank, in the order in which they arrive. To be called as often as
+  // there are such units. nullopt if the exchange has failed or was stopped.
+  std::optional<uint32_t> next_arrived() { return arrived_.pop(); }
+  // After this rank has updated its units. Calls `then` when all weights have been received and sent.
+  void finish_weights(std::function<void()> then) { start(Command::kWeights, std::move(then)); }
 
   // Between steps: rank 0 receives the segments of the gradient that others own.
   void gather_gradient();
 
+  // Ends all current and future waits of workers, for when one of them has failed. Any thread.
+  void stop() noexcept { arrived_.close(); }
   // Ends the thread, which may still be inside a call of `then`. Idempotent.
   void end();
 
@@ -94,7 +104,7 @@ class RankExchange : public nn::Gradient::Receiver {
   uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
  private:
-  enum class Command : uint8_t { kNone, kGradient, kNumbers, kWeights };
+  enum class Command : uint8_t { kNone, kGradient, kNumbers, kUpdate, kWeights };
   struct Slot;  // of an own segment whose parts are on their way
 
   void start(Command command, std::function<void()> then);
@@ -107,6 +117,9 @@ class RankExchange : public nn::Gradient::Receiver {
   void add_up(Slot& slot);
   void exchange_numbers();
   void exchange_weights();
+  void receive_units();
+  std::span<float> weights_of(size_t unit) const;
+  uint32_t unit_tag(size_t unit) const;
   template <typename T>
   void share_segments(std::span<T> values, uint32_t tag);
   bool check_sends();
@@ -120,7 +133,7 @@ class RankExchange : public nn::Gradient::Receiver {
   std::span<float> weights_;
   Numbers numbers_;
   Ownership owners_;
-  std::vector<size_t> foreign_;
+  std::vector<size_t> foreign_;        // units, those of rank 0 first
   std::vector<size_t> nodes_of_rank_;  // of the lane tree, that each rank sends
   std::vector<size_t> merges_;         // after each of these nodes, in their order
 
@@ -129,6 +142,12 @@ class RankExchange : public nn::Gradient::Receiver {
   std::vector<std::unique_ptr<Slot>> slots_;
   size_t own_left_ = 0, ready_left_ = 0;
   std::vector<dist::Communicator::Request> sends_;
+  struct Arriving {
+    size_t unit;
+    dist::Communicator::Request request;
+  };
+  std::vector<Arriving> arriving_;
+  BoundedQueue<uint32_t> updated_, arrived_;  // units
   bool measured_ = false;
 
   Signal commands_;

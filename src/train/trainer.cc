@@ -90,6 +90,7 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, co
       [this](const Task& task, size_t) { done(task); },
       [this] {
         gradient_.stop();
+        if (exchange_ != nullptr) exchange_->stop();
         if (prefetcher_ != nullptr) prefetcher_->stop();
         finished_.add(1);
       });
@@ -100,13 +101,12 @@ Trainer::~Trainer() {
   if (exchange_ != nullptr) exchange_->end();
 }
 
-const std::array<Trainer::Phase, 6> Trainer::kPhases = {{
+const std::array<Trainer::Phase, 5> Trainer::kPhases = {{
     {&Trainer::feed_micro_batches, &Trainer::train_micro_batch},  // forward, loss, backward
     {&Trainer::begin_join, &Trainer::join_segments},              // the two gradients of the token table
     {&Trainer::begin_exchange, nullptr},                          // the gradients, losses and norms of all ranks
-    {&Trainer::begin_update, &Trainer::update_units},             // clip, optimizer, repack
-    {&Trainer::begin_share, nullptr},                             // the weights that other ranks have updated
-    {&Trainer::begin_repack, &Trainer::repack_segments},          // repack these
+    {&Trainer::begin_update, &Trainer::update_units},             // clip, optimizer, weights of other ranks, repack
+    {&Trainer::begin_share, nullptr},                             // all of this rank's weights are sent
 }};
 
 // The failure of a rank ends all of them: the others would wait for it.
@@ -165,11 +165,26 @@ void Trainer::join_segments(const Task&, size_t, const Member&) {
 
 void Trainer::update_units(const Task&, size_t team, const Member& member) {
   const size_t thread = first_thread_of(team, plan_.cut.teams, plan_.threads) + member.index;
-  for (size_t i; (i = next_piece()) < pieces_;) update(exchange_ == nullptr ? i : exchange_->own_units()[i], thread);
+  const size_t own = exchange_ == nullptr ? pieces_ : exchange_->own_units().size();
+  for (size_t i; (i = next_piece()) < pieces_;) {
+    if (i < own) {
+      update(exchange_ == nullptr ? i : exchange_->own_units()[i], thread);
+    } else {
+      await_unit(member);
+    }
+  }
 }
 
-void Trainer::repack_segments(const Task&, size_t, const Member&) {
-  for (size_t i; (i = next_piece()) < pieces_;) model_.weights().repack(exchange_->foreign_segments()[i]);
+// Of another rank.
+void Trainer::await_unit(const Member& member) {
+  std::optional<uint32_t> unit;
+  {
+    const Timed timed(kRankWait);
+    const double start = seconds_now();
+    unit = exchange_->next_arrived();
+    member.waits->queue.add(seconds_now() - start);
+  }
+  if (unit) repack(*unit);
 }
 
 void Trainer::update(size_t index, size_t thread) {
@@ -183,6 +198,11 @@ void Trainer::update(size_t index, size_t thread) {
       optimizer_->update(index, thread, weights, gradient_.values());
     }
   }
+  if (exchange_ != nullptr) exchange_->give_unit(index);
+  repack(index);
+}
+
+void Trainer::repack(size_t index) {
   const UpdateUnit& unit = optimizer_->units()[index];
   for (size_t i = 0; i < unit.segments; ++i) model_.weights().repack(unit.first_segment + i);
 }
@@ -203,15 +223,25 @@ void Trainer::run(const Task& task, size_t team, const Member& member) {
 
 // Called by the leader of the team that did the task.
 void Trainer::done(const Task& task) {
-  if (task.batch != nullptr) prefetcher_->give_back(task.batch);
+  if (task.batch != nullptr && prefetcher_ != nullptr) prefetcher_->give_back(task.batch);
   // Acquires the writes that other teams released here and passes them on: the last team starts the next phase.
   if (remaining_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (task.kind == TaskKind::kLoss) return finished_.add(1);
   begin_after(task.kind);
 }
 
-void Trainer::prepare_step() {
-  if (prefetcher_ == nullptr) {
+void Trainer::prepare_batches() {
+  const data::StreamPosition position = state_.stream.value_or(data::StreamPosition{});
+  const bool broadcast = exchange_ != nullptr && config_.data.broadcast;
+  if (broadcast && broadcast_ == nullptr) {
+    broadcast_ = std::make_unique<BatchBroadcast>(*options_.ranks, plan_.cut, batches_,
+                                                  BatchBroadcast::Options{.context = config_.model.context,
+                                                                          .parts = parts_,
+                                                                          .first_step = state_.next_data_step(),
+                                                                          .position = position,
+                                                                          .sources = options_.sources});
+  }
+  if (prefetcher_ == nullptr && (!broadcast || options_.ranks->rank() == 0)) {
     std::vector<Range> micro_batches;
     for (const StepPart& part : parts_) micro_batches.push_back(part.sequences);
     prefetcher_ = std::make_unique<data::Prefetcher>(
@@ -219,8 +249,13 @@ void Trainer::prepare_step() {
                                         .sequences_per_step = static_cast<uint32_t>(config_.sequences_per_step()),
                                         .batches = std::move(micro_batches),
                                         .first_step = state_.next_data_step(),
-                                        .position = state_.stream.value_or(data::StreamPosition{})});
+                                        .position = position});
   }
+}
+
+void Trainer::prepare_step() {
+  prepare_batches();
+  if (broadcast_ != nullptr) broadcast_->next_step();
   const uint64_t interval = config_.diagnostics.health_interval, step = state_.step + 1;
   current_ = {.rate = schedule_.at(step), .measured = interval > 0 && step % interval == 0};
   gradient_.measure(current_.measured);
@@ -231,7 +266,7 @@ void Trainer::prepare_step() {
 bool Trainer::feed_micro_batches() {
   remaining_.store(plan_.cut.micro_batches, std::memory_order_relaxed);  // made visible by the queue
   for (uint32_t i = 0; i < plan_.cut.micro_batches; ++i) {
-    data::Batch* batch = next_batch();
+    data::Batch* batch = next_batch(i);
     if (batch == nullptr) break;  // a worker failed
     if (state_.stream) state_.stream = batch->after;
     current_.counted_targets = batch->counted_targets;
@@ -240,7 +275,8 @@ bool Trainer::feed_micro_batches() {
   return true;
 }
 
-data::Batch* Trainer::next_batch() {
+data::Batch* Trainer::next_batch(size_t index) {
+  if (prefetcher_ == nullptr) return broadcast_->batch(index);
   const Timed timed(kBatchWait);
   const double start = seconds_now();
   data::Batch* batch = prefetcher_->next();
@@ -263,13 +299,8 @@ bool Trainer::begin_exchange() {
 
 bool Trainer::begin_share() {
   if (exchange_ == nullptr || !updates()) return false;
-  exchange_->share_weights([this] { begin_after(TaskKind::kShare); });
+  exchange_->finish_weights([this] { begin_after(TaskKind::kShare); });
   return true;
-}
-
-bool Trainer::begin_repack() {
-  return exchange_ != nullptr && updates() &&
-         submit_to_every_team(TaskKind::kRepack, exchange_->foreign_segments().size());
 }
 
 bool Trainer::begin_update() {
@@ -278,8 +309,9 @@ bool Trainer::begin_update() {
   current_.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / targets;
   current_.spike_z = std::isfinite(current_.loss) ? state_.losses.z(current_.loss) : 0;
   current_.trouble = judge();
-  const size_t units = exchange_ == nullptr ? optimizer_->units().size() : exchange_->own_units().size();
-  return updates() && submit_to_every_team(TaskKind::kUpdate, units);
+  if (!updates()) return false;
+  if (exchange_ != nullptr) exchange_->begin_weights();
+  return submit_to_every_team(TaskKind::kUpdate, optimizer_->units().size());
 }
 
 Trouble Trainer::judge() const {
@@ -369,6 +401,7 @@ void Trainer::set_profile(Profile* profile) {
 
 void Trainer::resume() {
   prefetcher_.reset();
+  broadcast_.reset();
   model_.weights().repack();
 }
 

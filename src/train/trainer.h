@@ -23,6 +23,7 @@
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "parallel/workers.h"
+#include "train/batch_broadcast.h"
 #include "train/plan.h"
 #include "train/rank_exchange.h"
 #include "train/step_context.h"
@@ -32,6 +33,7 @@ namespace quern::train {
 
 struct TrainerOptions {
   dist::Communicator* ranks = nullptr;  // processes that train together; the plan must be made for this one of them
+  size_t sources = 1;                   // of the data, for data.broadcast
   // For benchmarks and tests only:
   size_t teams = 0;  // 0: as many as there is work for; 1: all threads synchronize after every operation
   std::function<void(const Task&, const Member&)> before_task = {};  // called by the workers
@@ -99,9 +101,10 @@ class Trainer {
     bool (Trainer::*begin)();  // enqueues its tasks; false if there is nothing to do
     void (Trainer::*work)(const Task& task, size_t team, const Member& member);
   };
-  static const std::array<Phase, 6> kPhases;
+  static const std::array<Phase, 5> kPhases;
 
   void prepare_step();
+  void prepare_batches();
   void begin_from(size_t phase);
   void run(const Task& task, size_t team, const Member& member);
   void done(const Task& task);
@@ -109,7 +112,7 @@ class Trainer {
   StepReport report() const;
 
   bool feed_micro_batches();
-  data::Batch* next_batch();
+  data::Batch* next_batch(size_t index);
   void train_micro_batch(const Task& task, size_t team, const Member& member);
   bool begin_join();
   void join_segments(const Task& task, size_t team, const Member& member);
@@ -117,9 +120,9 @@ class Trainer {
   bool begin_update();
   void update_units(const Task& task, size_t team, const Member& member);
   void update(size_t unit, size_t thread);
+  void await_unit(const Member& member);
+  void repack(size_t unit);
   bool begin_share();
-  bool begin_repack();
-  void repack_segments(const Task& task, size_t team, const Member& member);
   void begin_after(TaskKind phase) { begin_from(static_cast<size_t>(phase) + 1); }
   void rethrow();
 
@@ -148,7 +151,9 @@ class Trainer {
   Plan plan_;
   std::vector<StepPart> parts_;  // micro-batches
   nn::Gradient gradient_;
-  std::unique_ptr<data::Prefetcher> prefetcher_;  // created by the first step
+  // Created by the first step. With data.broadcast, rank 0 alone has a prefetcher.
+  std::unique_ptr<data::Prefetcher> prefetcher_;
+  std::unique_ptr<BatchBroadcast> broadcast_;
   std::deque<nn::Workspace> work_;                // per team
   std::vector<double> losses_;                    // per sequence of the step
   std::vector<Change> changes_;                   // per segment

@@ -103,7 +103,8 @@ class Ranks(program.ProgramTest):
                      says="train.lanes: expected at least one for each of 4 ranks, found 2")
         self.refused(4, *SMALL, "--steps", 4, "--batch", 3, *run,
                      says="train.lanes: expected at most the sequences of a step")
-        self.refused(2, *SMALL, "--steps", 4, "--set", "data.sampling=stream", *run, says="data.sampling: expected")
+        self.refused(2, *SMALL, "--steps", 4, "--set", "train.lanes=1", *run,
+                     says="train.lanes: expected at least one for each of 2 ranks, found 1")
         self.refused(2, *SMALL, "--steps", 4, says="expected --run DIR")
         self.refused(2, *SMALL, "--steps", 4, self.path("absent.txt"), *run, says="absent.txt")
         self.assertFalse((self.folder / "run").exists())
@@ -111,6 +112,48 @@ class Ranks(program.ProgramTest):
         self.refused(3, "--run", self.path("run"), "--resume", "--steps", 9,
                      says="train.lanes: expected at least one for each of 3 ranks, found 2")
         self.refused(2, *SMALL, "--steps", 4, *run, says="holds a run already")
+
+    def test_only_rank_0_needs_the_text_with_broadcast(self):
+        """The other ranks see an empty directory in its place."""
+        if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
+            self.skipTest("private mounts are not allowed here")
+        text = self.folder / "text"
+        text.mkdir()
+        (text / "book.txt").write_text("".join(f"Page {i} is about {i * i % 97}.\n" for i in range(2000)))
+        script = self.folder / "rank.sh"
+        script.write_text("#!/bin/sh\n"
+                          "[ $OMPI_COMM_WORLD_RANK = 0 ] && exec \"$@\"\n"
+                          f"exec unshare --mount sh -c 'mount -t tmpfs none {text} && exec \"$@\"' sh \"$@\"\n")
+        script.chmod(0o755)
+        settings = (*SMALL, "--steps", 20, "--set", "train.lanes=4", text / "book.txt")
+        for sampling in ("random", "stream"):
+            chosen = (*settings, "--set", f"data.sampling={sampling}")
+            self.train("whole-" + sampling, *chosen)
+            for broadcast in ("false", "true"):
+                run = f"{sampling}-{broadcast}"
+                said = subprocess.run(["mpirun", "-n", "3", script, QUERN, "train", *map(str, chosen), "--run",
+                                       self.path(run), "--set", f"data.broadcast={broadcast}"],
+                                      capture_output=True, text=True, env=environment(), timeout=program.TIMEOUT)
+                if broadcast == "false":
+                    self.assertEqual(said.returncode, 2, said)
+                    self.assertIn("rank 1: [data]", said.stderr)
+                else:
+                    self.assertEqual(said.returncode, 0, said)
+                    self.same(run, "whole-" + sampling, 20)
+
+    def test_other_programs_are_refused(self):
+        """Rank 1 is a copy of the program with a byte more."""
+        other = self.folder / "quern"
+        shutil.copy(QUERN, other)
+        shutil.copy(os.path.join(os.path.dirname(QUERN), "quern-mpi.so"), self.folder)
+        with open(other, "ab") as file:
+            file.write(b"\0")
+        arguments = list(map(str, ("train", *SMALL, "--steps", 4, "--run", self.path("run"))))
+        said = subprocess.run(["mpirun", "-n", "1", QUERN, *arguments, ":", "-n", "1", other, *arguments],
+                              capture_output=True, text=True, env=environment(), timeout=program.TIMEOUT)
+        self.assertEqual(said.returncode, 2, said)
+        self.assertIn("quern: [dist] program: expected the same on every rank, found 'quern ", said.stderr)
+        self.assertEqual(said.stderr.count("quern: "), 1, said.stderr)
 
     def test_signals_save_the_run(self):
         """SIGUSR1, SIGTERM and Ctrl-C to mpirun: it passes them on, and the run can be resumed by another number of ranks."""

@@ -146,6 +146,50 @@ TEST_F(RankedRunTest, CanBeResumedByAnyNumberOfRanks) {
   EXPECT_EQ(files_of(folder), files_of(root_ / "whole"));
 }
 
+// Text whose batches depend on those before: a stream, shuffled, and a mixture. Read by every rank, or by rank 0 alone;
+// one process, the same ranks, and ranks that change in the middle.
+TEST_F(RankedRunTest, MayStreamMixAndBroadcastText) {
+  const test::Watchdog watchdog("streams", std::chrono::minutes(4));
+  std::string books, code;
+  for (int i = 0; i < 900; ++i) books += fmt::format("Page {} of the book is about the number {}.\n", i, i * i % 97);
+  for (int i = 0; i < 500; ++i) code += fmt::format("int f{0}() {{ return {0}; }}\n", i);
+  write_file(root_ / "books.txt", books);
+  write_file(root_ / "code.txt", code);
+  const auto stream = [&](RunConfig& c) {
+    c.data.sampling = Sampling::kStream;
+    c.data.paths = {(root_ / "books.txt").string()};
+  };
+  const auto shuffled = [&](RunConfig& c) {
+    stream(c);
+    c.data.shuffle = 16;
+  };
+  const auto mixture = [&](RunConfig& c) {
+    c.data.sources = {(root_ / "books.txt").string() + " 2", (root_ / "code.txt").string() + " 1"};
+  };
+  const auto mixed_streams = [&](RunConfig& c) {
+    mixture(c);
+    c.data.sampling = Sampling::kStream;
+  };
+  const auto random = [](RunConfig&) {};
+  const std::vector<std::function<void(RunConfig&)>> kinds = {stream, shuffled, mixture, mixed_streams, random};
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    RunConfig config = small_config();
+    kinds[kind](config);
+    Observer quiet;
+    const fs::path whole = root_ / fmt::format("whole-{}", kind);
+    start_run(config, whole, quiet, stop_);
+    for (const bool broadcast : {false, true}) {
+      SCOPED_TRACE(fmt::format("kind {}, broadcast {}", kind, broadcast));
+      config.data.broadcast = broadcast;
+      const fs::path folder = root_ / fmt::format("run-{}-{}", kind, broadcast);
+      for (const Outcome& outcome : on_ranks(3, start_run, folder, config, 5)) ASSERT_EQ(outcome.error, "");
+      for (const Outcome& outcome : on_ranks(5, resume_run, folder, config, 9)) ASSERT_EQ(outcome.error, "");
+      for (const Outcome& outcome : on_ranks(2, resume_run, folder, config)) ASSERT_EQ(outcome.error, "");
+      EXPECT_TRUE(files_of(folder) == files_of(whole));
+    }
+  }
+}
+
 TEST_F(RankedRunTest, ChangesOfSettingsAreRecordedOnce) {
   const test::Watchdog watchdog("history");
   const RunConfig config = small_config();
@@ -239,8 +283,8 @@ TEST_F(RankedRunTest, DifferencesBetweenRanksAreNamedBeforeTheFirstStep) {
          3, [](size_t rank, RunConfig& c) { c.optimizer.rate = rank == 2 ? 1e-3 : 2e-3; });
   expect("[dist] train.lanes: expected at least one for each of 3 ranks, found 2; start fewer ranks", 3,
          [](size_t, RunConfig& c) { c.train.lanes = 2; });
-  expect("[dist] data.sampling: expected random or epoch with several ranks, found stream", 2,
-         [](size_t, RunConfig& c) { c.data.sampling = Sampling::kStream; });
+  expect("[dist] config: expected the same on every rank, found 'broadcast = true' on rank 0", 3,
+         [](size_t rank, RunConfig& c) { c.data.broadcast = rank == 0; });
 }
 
 // A weight of one rank changes, as by a broken memory: an error that names it, and no checkpoint with it.
