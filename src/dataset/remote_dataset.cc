@@ -47,7 +47,8 @@ Dataset remote_dataset(std::string_view description) try {
   for (const nlohmann::json& source : header.at("sources")) {
     std::vector<int32_t> ids(source.at("held_out").get<size_t>());
     const size_t bytes = ids.size() * sizeof(int32_t);
-    if (tokens.size() < bytes) throw Error("[dist] data of rank 0: expected {} more bytes, found {}", bytes, tokens.size());
+    if (tokens.size() < bytes)
+      throw Error("[dist] data of rank 0: expected {} more bytes, found {}", bytes, tokens.size());
     std::memcpy(ids.data(), tokens.data(), bytes);
     tokens.remove_prefix(bytes);
     const uint64_t begin = held_out->size();

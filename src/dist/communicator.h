@@ -40,10 +40,12 @@ class Communicator {
 class Backoff {
  public:
   void pause();
-  void reset() { tries_ = 0; }
+  // While others have work for the core: sleeps at once.
+  void sleep();
+  void reset() { tries_ = sleeps_ = 0; }
 
  private:
-  uint32_t tries_ = 0;
+  uint32_t tries_ = 0, sleeps_ = 0;
 };
 
 void wait(Communicator& ranks, Communicator::Request request);

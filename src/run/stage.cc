@@ -29,7 +29,8 @@ Stage::Stage(const StageContext& run, RunState& state)
       batches(training_batches(config, run.dataset, {.step = state.next_data_step(), .sequence = state.data_position})),
       model(nn::make_language_model(model_config(config, run.dataset.vocabulary), plan.packed)),
       validation(config, run.dataset),
-      trainer(config, plan, *model, *batches, state, {.ranks = run.ranks.communicator(), .sources = run.dataset.sources.size()}),
+      trainer(config, plan, *model, *batches, state,
+              {.ranks = run.ranks.communicator(), .sources = run.dataset.sources.size()}),
       checkpoints(run.config, run.folder, *model, trainer.optimizer(), run.dataset.tokenizer.get(), run.ranks),
       health(model->parameters()) {}
 

@@ -76,9 +76,9 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
       stop_(stop),
       ranks_(ranks),
       warn_([&observer](const std::string& text) { observer.on_warning(text); }),
-      dataset_(has_text() ? open_dataset(config, tokenizer_file,
-                                         open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop,
-                                                      ranks))
+      dataset_(has_text() ? open_dataset(
+                                config, tokenizer_file,
+                                open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop, ranks))
                           : Dataset()) {}
 
 void Run::join_ranks() {

@@ -18,7 +18,7 @@ class BatchBroadcast {
  public:
   struct Options {
     size_t context = 0;
-    std::vector<StepPart> parts = {};    // this rank's micro-batches
+    std::vector<StepPart> parts = {};  // this rank's micro-batches
     uint32_t first_step = 0;
     data::StreamPosition position = {};  // of that step, for sources that need it
     size_t sources = 0;                  // of a position

@@ -108,6 +108,7 @@ RankExchange::~RankExchange() {
 
 void RankExchange::end() {
   stop();
+  ready_.close();
   ending_.store(true, std::memory_order_seq_cst);
   commands_.add(1);
   if (thread_.joinable()) thread_.join();
@@ -181,7 +182,7 @@ void RankExchange::exchange_gradient() {
   while (!done()) {
     if (ending_.load(std::memory_order_relaxed)) return;
     bool progress = false;
-    while (const std::optional<uint32_t> segment = ready_.try_pop()) progress = dispatch(*segment);
+    while (const std::optional<uint32_t> segment = next_ready()) progress = dispatch(*segment);
     for (const std::unique_ptr<Slot>& slot : slots_) {
       if (!slot->used && !own_ready_.empty()) {
         receive_parts(*slot, own_ready_.front());
@@ -191,8 +192,21 @@ void RankExchange::exchange_gradient() {
       if (slot->used && check_parts(*slot)) progress = true;
     }
     if (check_sends()) progress = true;
-    progress ? backoff.reset() : backoff.pause();
+    if (progress) {
+      backoff.reset();
+    } else if (command_.load(std::memory_order_relaxed) == Command::kNumbers) {
+      backoff.pause();
+    } else {
+      backoff.sleep();  // workers compute
+    }
   }
+}
+
+// Waits if there is nothing else to do: for most of a step, there is not.
+std::optional<uint32_t> RankExchange::next_ready() {
+  const bool idle = ready_left_ > 0 && own_ready_.empty() && sends_.empty() &&
+                    std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot->used; });
+  return idle ? ready_.pop() : ready_.try_pop();
 }
 
 bool RankExchange::dispatch(size_t segment) {
@@ -331,12 +345,11 @@ void RankExchange::exchange_weights() {
         if (rank != ranks_.rank()) send(rank, unit_tag(*unit), std::as_bytes(weights_of(*unit)));
       }
     }
-    const auto arrived = [&](const Arriving& a) {
-      if (!ranks_.done(a.request)) return false;
-      arrived_.push(static_cast<uint32_t>(a.unit));
+    progress |= take_done(arriving_, [&](const Arriving& next) {
+      if (!ranks_.done(next.request)) return false;
+      arrived_.push(static_cast<uint32_t>(next.unit));
       return true;
-    };
-    if (std::erase_if(arriving_, arrived) > 0) progress = true;
+    });
     if (check_sends()) progress = true;
     progress ? backoff.reset() : backoff.pause();
   }
@@ -349,7 +362,16 @@ void RankExchange::send(size_t to, uint32_t tag, std::span<const std::byte> data
 }
 
 bool RankExchange::check_sends() {
-  return std::erase_if(sends_, [&](dist::Communicator::Request request) { return ranks_.done(request); }) > 0;
+  return take_done(sends_, [&](dist::Communicator::Request request) { return ranks_.done(request); });
+}
+
+template <typename T, typename IsDone>
+bool RankExchange::take_done(std::deque<T>& pending, IsDone is_done) {
+  constexpr size_t kFront = 8;
+  const size_t before = pending.size();
+  const auto end = pending.begin() + static_cast<std::ptrdiff_t>(std::min(kFront, before));
+  pending.erase(std::remove_if(pending.begin(), end, is_done), end);
+  return pending.size() != before;
 }
 
 }  // namespace quern::train

@@ -111,6 +111,7 @@ class RankExchange : public nn::Gradient::Receiver {
   void main() noexcept;
   void work();
   void exchange_gradient();
+  std::optional<uint32_t> next_ready();
   bool dispatch(size_t segment);
   void receive_parts(Slot& slot, size_t segment);
   bool check_parts(Slot& slot);
@@ -123,6 +124,10 @@ class RankExchange : public nn::Gradient::Receiver {
   template <typename T>
   void share_segments(std::span<T> values, uint32_t tag);
   bool check_sends();
+  // Removes those at the front that are done, and returns whether there are any: they are done about in order, and to
+  // ask for hundreds takes longer than to move one.
+  template <typename T, typename IsDone>
+  static bool take_done(std::deque<T>& pending, IsDone is_done);
   void send(size_t to, uint32_t tag, std::span<const std::byte> data);
 
   dist::Communicator& ranks_;
@@ -141,12 +146,12 @@ class RankExchange : public nn::Gradient::Receiver {
   std::deque<size_t> own_ready_;  // that have no slot yet
   std::vector<std::unique_ptr<Slot>> slots_;
   size_t own_left_ = 0, ready_left_ = 0;
-  std::vector<dist::Communicator::Request> sends_;
+  std::deque<dist::Communicator::Request> sends_;
   struct Arriving {
     size_t unit;
     dist::Communicator::Request request;
   };
-  std::vector<Arriving> arriving_;
+  std::deque<Arriving> arriving_;
   BoundedQueue<uint32_t> updated_, arrived_;  // units
   bool measured_ = false;
 

@@ -154,9 +154,9 @@ class Trainer {
   // Created by the first step. With data.broadcast, rank 0 alone has a prefetcher.
   std::unique_ptr<data::Prefetcher> prefetcher_;
   std::unique_ptr<BatchBroadcast> broadcast_;
-  std::deque<nn::Workspace> work_;                // per team
-  std::vector<double> losses_;                    // per sequence of the step
-  std::vector<Change> changes_;                   // per segment
+  std::deque<nn::Workspace> work_;  // per team
+  std::vector<double> losses_;      // per sequence of the step
+  std::vector<Change> changes_;     // per segment
   Current current_;
   uint32_t turns_done_ = 0;
   BufferPool pool_;                      // for evaluations

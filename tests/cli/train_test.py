@@ -82,7 +82,8 @@ class Train(program.ProgramTest):
         printed = self.works("train", *SMALL, "--steps", "1", "--print-config")
         file = self.write("config.toml", printed)
         self.works("train", "--config", file, "--run", self.path("run"))
-        self.assertEqual((self.folder / "run/config.toml").read_text(), printed)
+        recorded = printed.replace("lanes = 0", "lanes = 1")  # enough for one process
+        self.assertEqual((self.folder / "run/config.toml").read_text(), recorded)
 
     def test_data_arguments_may_be_anywhere(self):
         text = self.write("a.txt", TEXT)
