@@ -82,6 +82,10 @@ void discard_bytes(void* memory, size_t bytes) noexcept {
   std::memset(begin + first + pages, 0, bytes - first - pages);
 }
 
+void use_small_pages(void* memory, size_t bytes) noexcept {
+  if (bytes >= kHugePage) ::madvise(memory, round_up(bytes, page_size()), MADV_NOHUGEPAGE);  // a hint, too
+}
+
 size_t checked_bytes(size_t count, size_t size) {
   if (size == 0 || count <= kMaxBytes / size) return count * size;
   throw Error("[memory] expected at most {} bytes, found {} elements of {} bytes", kMaxBytes, count, size);

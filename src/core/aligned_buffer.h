@@ -29,6 +29,9 @@ void free_bytes(void* memory, size_t bytes) noexcept;
 // Sets the bytes to zero, and returns the whole pages among them to the system until they are written again.
 void discard_bytes(void* memory, size_t bytes) noexcept;
 
+// For large memory of which parts stay unused: a huge page would take 2 MiB as soon as a byte of it is written.
+void use_small_pages(void* memory, size_t bytes) noexcept;
+
 // count * size. Throws Error if the product overflows.
 size_t checked_bytes(size_t count, size_t size);
 
@@ -66,6 +69,11 @@ class AlignedBuffer {
   T* data_ = nullptr;
   size_t size_ = 0;
 };
+
+template <typename T>
+void use_small_pages(std::span<T> values) noexcept {
+  use_small_pages(values.data(), values.size_bytes());
+}
 
 template <typename T>
 void discard(std::span<T> values) noexcept {

@@ -96,7 +96,9 @@ RankedStates::RankedStates(const RunRanks& ranks, const nn::ParameterTable& tabl
       optimizer_(optimizer),
       owners_(table, optimizer.units(), ranks.place().ranks),
       refs_(checkpoint::optimizer_refs(table, optimizer)) {
-  if (!ranks.several() || !ranks.writes()) return;
+  if (!ranks.several()) return;
+  for (OptimizerState& state : optimizer.states()) use_small_pages(state.values.span());
+  if (!ranks.writes()) return;
   size_t largest = 0, ref = 0;
   for (const nn::Segment& segment : table.segments()) largest = std::max(largest, segment.size);
   received_ = AlignedBuffer<float>(largest);

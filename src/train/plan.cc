@@ -13,6 +13,7 @@
 #include "nn/gradient.h"
 #include "nn/models/language_model.h"
 #include "nn/weights.h"
+#include "optim/muon.h"
 #include "optim/optimizer.h"
 #include "parallel/workers.h"
 #include "train/optimizer_settings.h"
@@ -71,10 +72,14 @@ class Planner {
 
   // A rank has the moments of its own segments. Parts differ by at most the largest unit, which for Muon is a matrix.
   void plan_exchange(const OptimizerBytes& optimizer) {
-    size_t largest = 0, largest_unit = 0;
+    size_t largest = 0;
     for (const nn::Segment& segment : model_.parameters.segments()) largest = std::max(largest, segment.size);
-    for (const nn::Parameter& parameter : model_.parameters.all())
-      largest_unit = std::max(largest_unit, parameter.size);
+    size_t largest_unit = largest;
+    if (config_.optimizer.kind == OptimizerRule::kMuon) {
+      for (const nn::Parameter& parameter : model_.parameters.all()) {
+        if (Muon::covers(parameter)) largest_unit = std::max(largest_unit, parameter.size);
+      }
+    }
     const double part = static_cast<double>(optimizer.states) / static_cast<double>(share_.ranks);
     const size_t states = optimizer.states / (model_.parameters.trainable_size() * sizeof(float)) + 1;
     fixed_.moments = std::min(optimizer.states, static_cast<size_t>(part) + states * largest_unit * sizeof(float));

@@ -3,6 +3,7 @@
 Skipped, with the reason, where there is no MPI.
 """
 
+import json
 import os
 import random
 import shutil
@@ -112,6 +113,20 @@ class Ranks(program.ProgramTest):
         self.refused(3, "--run", self.path("run"), "--resume", "--steps", 9,
                      says="train.lanes: expected at least one for each of 3 ranks, found 2")
         self.refused(2, *SMALL, "--steps", 4, *run, says="holds a run already")
+
+    def test_a_rank_needs_the_planned_memory(self):
+        """Of a model with 12.7M parameters, whose moments are divided among the ranks."""
+        settings = (*SMALL, "--layers", 4, "--width", 512, "--steps", 4, "--threads", 1, "--set", "train.lanes=4",
+                    "--set", "log.interval=1")
+        moments = {}
+        for ranks in (2, 4):
+            run = f"ranks-{ranks}"
+            self.runs(ranks, *settings, "--run", self.path(run))
+            lines = map(json.loads, (self.folder / run / "metrics.jsonl").read_text().splitlines())
+            memory = [line["memory"] for line in lines if "memory" in line][-1]
+            self.assertLess(memory["peak"], memory["planned"])
+            moments[ranks] = memory["moments"]
+        self.assertAlmostEqual(moments[2] / moments[4], 2, delta=0.05)
 
     def test_only_rank_0_needs_the_text_with_broadcast(self):
         """The other ranks see an empty directory in its place."""

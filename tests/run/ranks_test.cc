@@ -1,6 +1,8 @@
 // Runs of several ranks are the run of one process, and can be resumed with any number of them.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +24,7 @@
 #include "nn/models/gpt2.h"
 #include "optim/optimizer.h"
 #include "run/run.h"
+#include "run/run_ranks.h"
 #include "support/modern.h"
 #include "support/temporary_folder.h"
 #include "support/watchdog.h"
@@ -285,6 +288,45 @@ TEST_F(RankedRunTest, DifferencesBetweenRanksAreNamedBeforeTheFirstStep) {
          [](size_t, RunConfig& c) { c.train.lanes = 2; });
   expect("[dist] config: expected the same on every rank, found 'broadcast = true' on rank 0", 3,
          [](size_t rank, RunConfig& c) { c.data.broadcast = rank == 0; });
+}
+
+// Resident bytes of whole pages among `values`.
+size_t resident_bytes(std::span<const float> values) {
+  const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(values.data());
+  const uintptr_t begin = (address + page - 1) / page * page, end = (address + values.size_bytes()) / page * page;
+  std::vector<unsigned char> pages((end - begin) / page);
+  EXPECT_EQ(::mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()), 0);
+  return page * static_cast<size_t>(std::count_if(pages.begin(), pages.end(), [](unsigned char p) { return p & 1; }));
+}
+
+// Segments of the ranks alternate, so a huge page of moments would have some of every rank.
+TEST(RankedStates, TakeMemoryForOwnSegmentsOnly) {
+  const nn::Gpt2 model(nn::ModelConfig{.layers = 4, .heads = 4, .width = 384, .context = 32, .vocabulary = 100}, false);
+  const nn::ParameterTable& table = model.parameters();
+  dist::ThreadRanks all(4);
+  for (const bool loaded : {false, true}) {
+    const auto optimizer = make_optimizer(table, {});
+    const RunRanks ranks(&all[2]);
+    RankedStates states(ranks, table, *optimizer);
+    if (loaded) {
+      for (OptimizerState& state : optimizer->states()) std::ranges::fill(state.values.span(), 1.0f);
+    }
+    states.release_foreign();
+    const Ownership owners(table, optimizer->units(), 4);
+    for (OptimizerState& state : optimizer->states()) {
+      for (const size_t i : owners.segments_of(2)) {
+        const nn::Segment& s = table.segments()[i];
+        const nn::Parameter& parameter = table[s.parameter];
+        const size_t first = state.offsets[static_cast<size_t>(s.parameter)] + s.offset - parameter.offset;
+        EXPECT_EQ(state.values[first], loaded ? 1.0f : 0.0f);
+        std::fill_n(state.values.data() + first, s.size, 2.0f);
+      }
+      const size_t whole = state.values.size_bytes(), resident = resident_bytes(state.values.span());
+      EXPECT_GT(whole, size_t{20} << 20);
+      EXPECT_NEAR(static_cast<double>(resident) / static_cast<double>(whole), 0.25, 0.02);
+    }
+  }
 }
 
 // A weight of one rank changes, as by a broken memory: an error that names it, and no checkpoint with it.
