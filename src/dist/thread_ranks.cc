@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <deque>
 #include <thread>
 
 #include "core/error.h"
+#include "dist/request_table.h"
 
 namespace quern::dist {
 namespace {
@@ -31,7 +31,7 @@ class ThreadRanks::Rank : public Communicator {
   size_t size() const override { return all_.ranks_.size(); }
 
   Request send(size_t to, uint32_t tag, std::span<const std::byte> data) override {
-    const Request id = new_request();
+    const Request id = requests_.take();
     Pending& pending = requests_[id];
     pending.receives = false;
     pending.message.from = rank_;
@@ -43,7 +43,7 @@ class ThreadRanks::Rank : public Communicator {
   }
 
   Request receive(size_t from, uint32_t tag, std::span<std::byte> data) override {
-    const Request id = new_request();
+    const Request id = requests_.take();
     Pending& pending = requests_[id];
     pending.receives = true;
     pending.message.from = from;
@@ -66,7 +66,7 @@ class ThreadRanks::Rank : public Communicator {
     } else if (pending.message.stage.load(std::memory_order_acquire) != Stage::kTaken) {
       return false;
     }
-    free_.push_back(request);
+    requests_.give_back(request);
     return true;
   }
 
@@ -79,16 +79,6 @@ class ThreadRanks::Rank : public Communicator {
     std::span<std::byte> out;
     bool complete = false;  // of a receive
   };
-
-  Request new_request() {
-    if (free_.empty()) {
-      requests_.emplace_back();
-      return static_cast<Request>(requests_.size() - 1);
-    }
-    const Request id = free_.back();
-    free_.pop_back();
-    return id;
-  }
 
   // Called by the sender.
   void post(Message* message) {
@@ -122,7 +112,7 @@ class ThreadRanks::Rank : public Communicator {
 
   // The data of this rank's messages is about to go: no other rank may begin to copy it.
   void withdraw() {
-    for (Pending& pending : requests_) {
+    for (Pending& pending : requests_.all()) {
       Stage posted = Stage::kPosted;
       if (pending.receives || pending.message.stage.compare_exchange_strong(posted, Stage::kTaken)) continue;
       while (pending.message.stage.load(std::memory_order_acquire) == Stage::kCopied) std::this_thread::yield();
@@ -140,8 +130,8 @@ class ThreadRanks::Rank : public Communicator {
 
   ThreadRanks& all_;
   size_t rank_;
-  std::deque<Pending> requests_;        // messages stay in place
-  std::vector<Request> free_, posted_;  // posted: receives in their order
+  RequestTable<Pending> requests_;
+  std::vector<Request> posted_;  // receives in their order
   std::vector<Message*> arrived_;
   std::atomic<Message*> inbox_{nullptr};
 };

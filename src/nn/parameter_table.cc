@@ -59,6 +59,12 @@ void ParameterTable::lay_out() {
   }
 }
 
+size_t ParameterTable::largest_segment() const {
+  size_t largest = 0;
+  for (const Segment& segment : segments_) largest = std::max(largest, segment.size);
+  return largest;
+}
+
 void ParameterTable::place(Parameter& parameter) {
   parameter.offset = size_;
   size_ += (parameter.size + kAlignFloats - 1) / kAlignFloats * kAlignFloats;

@@ -78,6 +78,7 @@ class ParameterTable {
 
   const Parameter& operator[](ParameterId id) const { return parameters_[static_cast<size_t>(id)]; }
   const std::vector<Parameter>& all() const { return parameters_; }  // in the order of declaration
+  size_t largest_segment() const;                                    // floats
   const std::vector<Segment>& segments() const { return segments_; }
   size_t size() const { return size_; }  // floats of a buffer of all parameters, including alignment gaps
   size_t trainable_size() const { return trainable_size_; }

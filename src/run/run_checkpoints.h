@@ -12,7 +12,7 @@
 #include "evaluate/load.h"
 #include "nn/models/language_model.h"
 #include "optim/optimizer.h"
-#include "run/run_ranks.h"
+#include "run/ranked_states.h"
 
 namespace quern::train {
 

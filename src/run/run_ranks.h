@@ -3,19 +3,13 @@
 
 #include <cstddef>
 #include <functional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
-#include "core/aligned_buffer.h"
 #include "core/error.h"
 #include "dist/communicator.h"
-#include "nn/parameter_table.h"
-#include "optim/optimizer.h"
 #include "train/plan.h"
-#include "train/rank_exchange.h"
 
 namespace quern::train {
 
@@ -54,33 +48,6 @@ class RunRanks {
   std::vector<std::string> gather(const std::string& text) const;
 
   dist::Communicator* ranks_;
-};
-
-// The states of an optimizer, of which every rank has those of its segments. Rank 0 can save all of them: it receives
-// one segment at a time.
-class RankedStates {
- public:
-  // The arguments must outlive this object.
-  RankedStates(const RunRanks& ranks, const nn::ParameterTable& table, Optimizer& optimizer);
-
-  // To save from or load into. With several ranks, rank 0 may read each of them once, in order, while the others call
-  // send().
-  const std::vector<checkpoint::TensorRef>& refs() const { return refs_; }
-  // Not on rank 0: sends the states of this rank's segments.
-  void send();
-  // Forgets the states of all segments that belong to others, and releases their memory.
-  void release_foreign();
-
- private:
-  std::span<float> values_of(const OptimizerState& state, const nn::Segment& segment) const;
-  std::span<const std::byte> read(size_t state, size_t parameter, size_t at);
-
-  const RunRanks& ranks_;
-  const nn::ParameterTable& table_;
-  Optimizer& optimizer_;
-  Ownership owners_;
-  std::vector<checkpoint::TensorRef> refs_;
-  AlignedBuffer<float> received_;  // a segment
 };
 
 }  // namespace quern::train

@@ -72,9 +72,8 @@ class Planner {
 
   // A rank has the moments of its own segments. Parts differ by at most the largest unit, which for Muon is a matrix.
   void plan_exchange(const OptimizerBytes& optimizer) {
-    size_t largest = 0;
-    for (const nn::Segment& segment : model_.parameters.segments()) largest = std::max(largest, segment.size);
-    size_t largest_unit = largest;
+    const size_t largest_segment = model_.parameters.largest_segment();
+    size_t largest_unit = largest_segment;
     if (config_.optimizer.kind == OptimizerRule::kMuon) {
       for (const nn::Parameter& parameter : model_.parameters.all()) {
         if (Muon::covers(parameter)) largest_unit = std::max(largest_unit, parameter.size);
@@ -83,7 +82,7 @@ class Planner {
     const double part = static_cast<double>(optimizer.states) / static_cast<double>(share_.ranks);
     const size_t states = optimizer.states / (model_.parameters.trainable_size() * sizeof(float)) + 1;
     fixed_.moments = std::min(optimizer.states, static_cast<size_t>(part) + states * largest_unit * sizeof(float));
-    fixed_.exchange = ExchangeSlots(share_, largest).bytes() + kMessagingBytes;
+    fixed_.exchange = ExchangeSlots(share_, largest_segment).bytes() + kMessagingBytes;
   }
 
   // Sorted by time, then by memory.

@@ -90,9 +90,7 @@ RankExchange::RankExchange(dist::Communicator& ranks, const StepCut& cut, std::s
     foreign_.insert(foreign_.end(), owners_.units_of(rank).begin(), owners_.units_of(rank).end());
   }
   merges_ = merges_of(all, cut.share.lanes);
-  size_t largest = 0;
-  for (const nn::Segment& segment : table_.segments()) largest = std::max(largest, segment.size);
-  const ExchangeSlots slots(cut.share, largest);
+  const ExchangeSlots slots(cut.share, table_.largest_segment());
   for (size_t i = 0; i < slots.count; ++i) {
     slots_.push_back(std::make_unique<Slot>());
     slots_.back()->parts = AlignedBuffer<float>(slots.floats);

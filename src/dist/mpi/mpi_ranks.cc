@@ -10,6 +10,7 @@
 
 #include "dist/communicator.h"
 #include "dist/mpi/module.h"
+#include "dist/request_table.h"
 
 namespace quern::dist {
 namespace {
@@ -43,7 +44,7 @@ class MpiRanks : public Communicator {
   size_t local_size() const override { return local_size_; }
 
   Request send(size_t to, uint32_t tag, std::span<const std::byte> data) override {
-    const Request id = new_request();
+    const Request id = requests_.take();
     for_pieces(
         data.size(),
         [&](size_t at, int bytes, MPI_Request& request) {
@@ -55,7 +56,7 @@ class MpiRanks : public Communicator {
   }
 
   Request receive(size_t from, uint32_t tag, std::span<std::byte> data) override {
-    const Request id = new_request();
+    const Request id = requests_.take();
     for_pieces(
         data.size(),
         [&](size_t at, int bytes, MPI_Request& request) {
@@ -71,7 +72,7 @@ class MpiRanks : public Communicator {
     std::vector<MPI_Request>& parts = requests_[request];
     MPI_Testall(static_cast<int>(parts.size()), parts.data(), &flag, MPI_STATUSES_IGNORE);
     if (flag == 0) return false;
-    free_.push_back(request);
+    requests_.give_back(request);
     return true;
   }
 
@@ -89,19 +90,8 @@ class MpiRanks : public Communicator {
     }
   }
 
-  Request new_request() {
-    if (free_.empty()) {
-      requests_.emplace_back();
-      return static_cast<Request>(requests_.size() - 1);
-    }
-    const Request id = free_.back();
-    free_.pop_back();
-    return id;
-  }
-
   size_t rank_ = 0, size_ = 0, local_rank_ = 0, local_size_ = 0;
-  std::vector<std::vector<MPI_Request>> requests_;  // the pieces of each
-  std::vector<Request> free_;
+  RequestTable<std::vector<MPI_Request>> requests_;  // the pieces of each
   std::atomic<bool> aborted_{false};
 };
 
