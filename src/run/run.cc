@@ -1,5 +1,7 @@
 #include "run/run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <ranges>
@@ -87,6 +89,18 @@ RunResult finished_before(const RunState& state) {
           .resumed = false};
 }
 
+// AgreedError unless all ranks see the directory of rank 0, by the lock that it has written there.
+void check_shared(const fs::path& folder, const RunRanks& ranks) {
+  if (!ranks.several()) return;
+  std::string text = "none";
+  try {
+    text = read_file(folder / kLockFile, 1000);
+  } catch (const Error&) {
+    // not there
+  }
+  ranks.check_same(fmt::format("{}: {} in a directory that all ranks share", folder.string(), kLockFile), text);
+}
+
 Warn warn_of(Observer& observer) {
   return [&observer](const std::string& text) { observer.on_warning(text); };
 }
@@ -135,6 +149,7 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
       lock.emplace(folder, observer);
       check_free(folder);  // another process may have started a run during data preparation
     });
+    check_shared(folder, ranks);
     run->write_files();
     return run->train();
   });
@@ -161,6 +176,7 @@ RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& 
     });
     if (end) return finished_before(*end);
     run->join_ranks();
+    check_shared(folder, ranks);
     run->resume(own);
     return run->train();
   });

@@ -129,7 +129,7 @@ class Ranks(program.ProgramTest):
         self.assertAlmostEqual(moments[2] / moments[4], 2, delta=0.05)
 
     def test_only_rank_0_needs_the_text_with_broadcast(self):
-        """The other ranks see an empty directory in its place."""
+        """The other ranks see an empty directory in its place; a run cannot be there."""
         if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode != 0:
             self.skipTest("private mounts are not allowed here")
         text = self.folder / "text"
@@ -140,6 +140,11 @@ class Ranks(program.ProgramTest):
                           "[ $OMPI_COMM_WORLD_RANK = 0 ] && exec \"$@\"\n"
                           f"exec unshare --mount sh -c 'mount -t tmpfs none {text} && exec \"$@\"' sh \"$@\"\n")
         script.chmod(0o755)
+        run = subprocess.run(["mpirun", "-n", "2", script, QUERN, "train", *SMALL, "--steps", "4", "--run", text / "run"],
+                             capture_output=True, text=True, env=environment(), timeout=program.TIMEOUT)
+        self.assertEqual(run.returncode, 2, run)
+        self.assertIn("in a directory that all ranks share", run.stderr)
+        self.assertEqual(run.stderr.count("quern: "), 1, run.stderr)
         settings = (*SMALL, "--steps", 20, "--set", "train.lanes=4", text / "book.txt")
         for sampling in ("random", "stream"):
             chosen = (*settings, "--set", f"data.sampling={sampling}")
