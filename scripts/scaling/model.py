@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 
 PANEL_COLUMNS = 48  # kernels::kPanelColumns
 SEGMENT_ROWS = 48   # nn/parameter_table.h
@@ -37,6 +38,11 @@ PRESETS = {
     "small": Model(6, 6, 384, 256, 96, 8),
     "gpt2": Model(12, 12, 768, 64, 50304, 4),
 }
+
+
+# For several ranks there is also one with the shape of TinyLlama, but with GPT-2's blocks: 1.18 billion parameters.
+MODELS = {**PRESETS, "1.1b": Model(22, 32, 2048, 2048, 32000, 8)}
+RANK_PRESETS = ("small", "gpt2", "1.1b")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,7 +91,7 @@ class Rates:
     """
 
     def __init__(self, path):
-        data = json.loads(open(path).read())
+        data = json.loads(pathlib.Path(path).read_text())
         self.machine = data["machine"]
         self.own = data.get("own", {})
         self._values = {}

@@ -80,10 +80,23 @@ class Engine:
         times.update += update
         times.seconds += gap + end + update
 
-    def _passes(self, times, noise):
+    def passes(self, noise):
+        """For the simulation of ranks: (when the last micro-batch is done, when each segment is complete)."""
+        tickets = [0.0] * (len(self.layout.segments) + 1)
+        end = self._passes(Times(), noise, tickets)
+        # Only the first segment of a piece has a ticket (Program.of_one_ticket_each), and a bias none of its own.
+        for i in range(1, len(self.layout.segments)):
+            tickets[i] = tickets[i] or tickets[i - 1]
+        return end, tickets[:-1]
+
+    def join(self):
+        """Seconds of the join."""
+        return self._join(Times())
+
+    def _passes(self, times, noise, tickets=None):
         """Returns the time at which the last micro-batch is done; the step begins at 0."""
         options = self.options
-        tickets = [0.0] * (len(self.layout.segments) + 1)
+        tickets = tickets or [0.0] * (len(self.layout.segments) + 1)
         free = [(0.0, team) for team in range(self.teams)]  # a heap
         finished = [0.0] * self.teams
         busy = times.busy
@@ -197,14 +210,15 @@ class Engine:
         return seconds
 
     def _update(self, times):
-        """AdamW: four reads and three writes. A packed copy: two writes, which first read the lines too."""
-        pieces = []
-        for floats, packed in self.layout.segments:
-            packing = 16 if packed and self.packed else 0
-            rate = self.rates.bytes if self.cached else self.rates.copied
-            seconds = floats * self.rates.adamw(self.cached) + rate(floats * packing)
-            pieces.append((seconds, 0.0 if self.cached else floats * (28.0 + packing)))
-        return self._phase(times, pieces)
+        return self._phase(times, [self.update_piece(floats, packed) for floats, packed in self.layout.segments])
+
+    def update_piece(self, floats, packed, owned=True):
+        """(seconds, bytes of memory traffic) of a segment. AdamW, unless another rank owns it: four reads and three
+        writes. A packed copy: two writes, which first read the lines too."""
+        packing = 16 if packed and self.packed else 0
+        rate = self.rates.bytes if self.cached else self.rates.copied
+        seconds = owned * floats * self.rates.adamw(self.cached) + rate(floats * packing)
+        return seconds, 0.0 if self.cached else floats * (28.0 * owned + packing)
 
 
 @dataclasses.dataclass(frozen=True)
