@@ -18,10 +18,12 @@
 #include "cli/stop_signals.h"
 #include "cli/version.h"
 #include "core/error.h"
+#include "core/host_name.h"
 #include "core/mapped_file.h"
 #include "core/quick_hash.h"
 #include "core/text.h"
 #include "dist/connect.h"
+#include "dist/cores.h"
 #include "report/console.h"
 #include "report/machine.h"
 #include "report/profiler.h"
@@ -112,11 +114,6 @@ void say_where_it_is(const std::string& line, report::Output& out) {
   if (out.error() == 0) return;
   const std::string reason = std::generic_category().message(out.error());
   report::Output(stderr).print("quern: standard output could not be written ({}); {}\n", reason, line);
-}
-
-std::string host_name() {
-  std::array<char, 256> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "an unknown host";
 }
 
 train::RunConfig settings(const Options& options, const dist::Communicator* ranks) {

@@ -21,9 +21,6 @@ class Communicator {
   virtual ~Communicator() = default;
   virtual size_t rank() const = 0;
   virtual size_t size() const = 0;
-  // Among the ranks on the same machine.
-  virtual size_t local_rank() const { return rank(); }
-  virtual size_t local_size() const { return size(); }
 
   // Begin to send or to receive, without waiting for the other side. The data must stay in place until the request is
   // done.

@@ -1,8 +1,6 @@
 #include "dist/connect.h"
 
 #include <dlfcn.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -76,17 +74,6 @@ std::unique_ptr<Communicator> connect() {
 std::string mpi_description() {
   const Module module = load();
   return module.functions != nullptr ? module.functions->description() : "none: " + module.problem;
-}
-
-void claim_cores(const Communicator& ranks) {
-  const auto cores = static_cast<size_t>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
-  const size_t begin = ranks.local_rank() * cores / ranks.local_size();
-  const size_t end = std::max(begin + 1, (ranks.local_rank() + 1) * cores / ranks.local_size());
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (size_t core = begin; core < end && core < CPU_SETSIZE; ++core) CPU_SET(core, &set);
-  // In a container that may use other cores, the kernel refuses a set without any of them, and the launcher's remains.
-  static_cast<void>(::sched_setaffinity(0, sizeof(set), &set));
 }
 
 }  // namespace quern::dist

@@ -17,9 +17,4 @@ std::unique_ptr<Communicator> connect();
 // The MPI that this program would use: "Open MPI v4.1.4, ..."; "none" with the reason if there is none.
 std::string mpi_description();
 
-// Gives this process its share of the machine's cores, so that ranks on one machine do not compete for them: mpirun
-// binds one or two ranks to a single core each by default, and more of them to the same cores. Call before starting
-// threads.
-void claim_cores(const Communicator& ranks);
-
 }  // namespace quern::dist

@@ -12,6 +12,7 @@
 
 #include "core/crc32c.h"
 #include "core/error.h"
+#include "core/host_name.h"
 #include "report/histogram.h"
 
 namespace quern::report {
@@ -82,11 +83,6 @@ uint64_t time_for_name(const fs::path& folder) {
       time = std::max(time, found + 1);  // larger ones have more digits; Quern does not write them
   }
   return time;
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "localhost";
 }
 
 }  // namespace

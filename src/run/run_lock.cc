@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/host_name.h"
 #include "core/named_file.h"
 #include "core/text.h"
 
@@ -54,11 +55,6 @@ class OpenLocks {
   std::mutex mutex_;
   std::vector<int> descriptors_;
 };
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 && name[0] != '\0' ? name : "localhost";
-}
 
 std::string text_in(int descriptor) {
   std::string text(kMaxText, '\0');

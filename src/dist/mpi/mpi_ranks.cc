@@ -26,13 +26,6 @@ class MpiRanks : public Communicator {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     rank_ = static_cast<size_t>(rank);
     size_ = static_cast<size_t>(size);
-    MPI_Comm local = MPI_COMM_NULL;
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
-    MPI_Comm_rank(local, &rank);
-    MPI_Comm_size(local, &size);
-    local_rank_ = static_cast<size_t>(rank);
-    local_size_ = static_cast<size_t>(size);
-    MPI_Comm_free(&local);
   }
   MpiRanks(const MpiRanks&) = delete;
   MpiRanks& operator=(const MpiRanks&) = delete;
@@ -40,8 +33,6 @@ class MpiRanks : public Communicator {
 
   size_t rank() const override { return rank_; }
   size_t size() const override { return size_; }
-  size_t local_rank() const override { return local_rank_; }
-  size_t local_size() const override { return local_size_; }
 
   Request send(size_t to, uint32_t tag, std::span<const std::byte> data) override {
     const Request id = requests_.take();
@@ -90,7 +81,7 @@ class MpiRanks : public Communicator {
     }
   }
 
-  size_t rank_ = 0, size_ = 0, local_rank_ = 0, local_size_ = 0;
+  size_t rank_ = 0, size_ = 0;
   RequestTable<std::vector<MPI_Request>> requests_;  // the pieces of each
   std::atomic<bool> aborted_{false};
 };
