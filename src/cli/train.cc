@@ -24,6 +24,7 @@
 #include "core/text.h"
 #include "dist/connect.h"
 #include "dist/cores.h"
+#include "kernels/target.h"
 #include "report/console.h"
 #include "report/machine.h"
 #include "report/profiler.h"
@@ -168,6 +169,11 @@ int run_ranks(const Options& options, std::unique_ptr<dist::Communicator> ranks)
   dist::claim_cores(*ranks);
   const train::RunRanks all(ranks.get());
   all.check_same("program", fmt::format("{}, file {:016x}", version_line(), program_hash()));
+  // Vectors of any width give the same bits, but only with fused multiply-add.
+  const kernels::Target target = kernels::current_target();
+  all.check_same("CPU",
+                 target.fma ? "with fused multiply-add" : fmt::format("{}, without fused multiply-add", target.name));
+  all.check_same("command", options.resume ? "train --resume" : "train without --resume");
   train::RunConfig config;
   all.agree([&] { config = settings(options, ranks.get()); });
   return ranks->rank() == 0 ? lead(options, config, ranks.get()) : follow(options, config, *ranks);

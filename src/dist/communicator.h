@@ -22,6 +22,9 @@ class Communicator {
   virtual size_t rank() const = 0;
   virtual size_t size() const = 0;
 
+  // Tags may be 0 to this one.
+  virtual uint32_t max_tag() const { return INT32_MAX; }
+
   // Begin to send or to receive, without waiting for the other side. The data must stay in place until the request is
   // done.
   virtual Request send(size_t to, uint32_t tag, std::span<const std::byte> data) = 0;

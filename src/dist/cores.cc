@@ -7,11 +7,10 @@
 #include <vector>
 
 #include "core/host_name.h"
+#include "dist/tags.h"
 
 namespace quern::dist {
 namespace {
-
-constexpr uint32_t kTag = 1u << 25;  // of no one else
 
 struct Place {
   char host[64] = {};
@@ -41,7 +40,7 @@ Place place() {
 void claim_cores(Communicator& ranks) {
   std::vector<Place> places(ranks.size());
   const Place here = places[ranks.rank()] = place();
-  all_gather(ranks, kTag, std::as_writable_bytes(std::span(places)), [](size_t rank) {
+  all_gather(ranks, kCoresTag, std::as_writable_bytes(std::span(places)), [](size_t rank) {
     return Range{rank * sizeof(Place), (rank + 1) * sizeof(Place)};
   });
   const auto own = places.begin() + static_cast<std::ptrdiff_t>(ranks.rank());

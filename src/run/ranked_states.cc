@@ -1,14 +1,9 @@
 #include "run/ranked_states.h"
 
 #include "checkpoint/tensor_refs.h"
+#include "dist/tags.h"
 
 namespace quern::train {
-namespace {
-
-constexpr uint32_t kStatesTag = (1u << 24) + 16;  // above those of run_ranks.cc
-
-}  // namespace
-
 RankedStates::RankedStates(const RunRanks& ranks, const nn::ParameterTable& table, Optimizer& optimizer)
     : ranks_(ranks),
       table_(table),
@@ -20,6 +15,15 @@ RankedStates::RankedStates(const RunRanks& ranks, const nn::ParameterTable& tabl
   if (!ranks.writes()) return;
   size_t ref = 0;
   received_ = AlignedBuffer<float>(table.largest_segment());
+  for (const OptimizerState& state : optimizer.states()) {
+    for (size_t i = 0; i < table.all().size(); ++i) {
+      const nn::Parameter& parameter = table.all()[i];
+      if (state.offsets[i] == OptimizerState::kNone) continue;
+      for (size_t s = parameter.first_segment; s < parameter.first_segment + parameter.segments; ++s) {
+        if (owners_.owner_of_segment(s) != 0) foreign_.push_back(s);
+      }
+    }
+  }
   for (size_t state = 0; state < optimizer.states().size(); ++state) {
     for (size_t i = 0; i < table.all().size(); ++i) {
       if (optimizer.states()[state].offsets[i] == OptimizerState::kNone) continue;
@@ -46,12 +50,23 @@ std::span<const std::byte> RankedStates::read(size_t state, size_t parameter, si
     std::span<float> values = values_of(optimizer_.states()[state], segment);
     if (owner != ranks_.place().rank) {
       values = received_.span().first(segment.size);
-      dist::Communicator& ranks = *ranks_.communicator();
-      if (at == begin) dist::wait(ranks, ranks.receive(owner, kStatesTag, std::as_writable_bytes(values)));
+      if (at == begin) receive(index);
     }
     return std::as_bytes(values).subspan(at - begin);
   }
   return {};
+}
+
+void RankedStates::receive(size_t segment) {
+  dist::Communicator& ranks = *ranks_.communicator();
+  const std::span<float> values = received_.span().first(table_.segments()[segment].size);
+  dist::wait(ranks, ranks.receive(owners_.owner_of_segment(segment), dist::kStatesTag, std::as_writable_bytes(values)));
+  ++next_;
+}
+
+void RankedStates::finish() {
+  while (next_ < foreign_.size()) receive(foreign_[next_]);
+  next_ = 0;
 }
 
 void RankedStates::send() {
@@ -62,7 +77,7 @@ void RankedStates::send() {
       if (state.offsets[i] == OptimizerState::kNone) continue;
       for (size_t s = parameter.first_segment; s < parameter.first_segment + parameter.segments; ++s) {
         if (owners_.owner_of_segment(s) != ranks.rank()) continue;
-        dist::wait(ranks, ranks.send(0, kStatesTag, std::as_bytes(values_of(state, table_.segments()[s]))));
+        dist::wait(ranks, ranks.send(0, dist::kStatesTag, std::as_bytes(values_of(state, table_.segments()[s]))));
       }
     }
   }

@@ -174,9 +174,10 @@ RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& 
       if (!has_changes(own, config)) end = final_state(own, folder);
       if (!end) run.emplace(config, folder, folder / kTokenizerFile, observer, stop, ranks);
     });
+    check_shared(folder, ranks);
+    if (end && ranks.writes()) remove_leftovers(folder);
     if (end) return finished_before(*end);
     run->join_ranks();
-    check_shared(folder, ranks);
     run->resume(own);
     return run->train();
   });

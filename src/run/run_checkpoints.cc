@@ -34,8 +34,18 @@ RunCheckpoints::RunCheckpoints(const RunConfig& config, const fs::path& folder, 
 fs::path RunCheckpoints::save(const RunState& state) {
   const Timed timed(kCheckpoint);
   const fs::path folder = run_ / kCheckpointFolder;
-  ranks_.writes() ? write(state, folder) : states_.send();
-  ranks_.meet();
+  std::exception_ptr failure;
+  if (ranks_.writes()) {
+    try {
+      write(state, folder);
+    } catch (const Error&) {
+      failure = std::current_exception();
+    }
+    states_.finish();
+  } else {
+    states_.send();
+  }
+  if (const std::exception_ptr agreed = ranks_.agreed(failure)) std::rethrow_exception(agreed);
   saved_step_ = state.step;
   return folder / checkpoint::directory_name(state.step);
 }

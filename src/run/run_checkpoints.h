@@ -25,7 +25,7 @@ class RunCheckpoints {
                  Optimizer& optimizer, const data::Tokenizer* tokenizer, const RunRanks& ranks);
 
   // Saves weights, moments and `state`, and removes old checkpoints. Returns the new one. Like load(), called by all
-  // ranks: the first one writes, and it exists when the call returns.
+  // ranks: the first one writes, and it exists when the call returns. If that fails, all of them throw.
   std::filesystem::path save(const RunState& state);
 
   // The checkpoint of a step. Error if there is none.
@@ -40,8 +40,10 @@ class RunCheckpoints {
   bool is_saved(uint64_t step) const { return saved_step_ == step; }
   void forget() { saved_step_.reset(); }
 
-  // All tensors; with several ranks, rank 0 may save them once while the others call send_states().
+  // All tensors; with several ranks, rank 0 may save them once while the others call send_states(), and must then
+  // call finish_states().
   void send_states() { states_.send(); }
+  void finish_states() { states_.finish(); }
   checkpoint::Tensors tensors() const { return {weights_, states_.refs()}; }
 
  private:

@@ -7,12 +7,10 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "dist/tags.h"
 
 namespace quern::train {
 namespace {
-
-// Far from those that a step uses.
-enum Tag : uint32_t { kFlags = 1u << 24, kSizes, kTexts };
 
 // The first line that differs, of each.
 std::pair<std::string, std::string> first_difference(std::string_view a, std::string_view b) {
@@ -32,21 +30,21 @@ bool RunRanks::any(bool flag) const {
   if (ranks_ == nullptr) return flag;
   std::vector<std::byte> flags(ranks_->size());
   flags[ranks_->rank()] = std::byte{flag};
-  dist::all_gather(*ranks_, kFlags, flags, [](size_t rank) { return Range{rank, rank + 1}; });
+  dist::all_gather(*ranks_, dist::kFlagsTag, flags, [](size_t rank) { return Range{rank, rank + 1}; });
   return std::find(flags.begin(), flags.end(), std::byte{1}) != flags.end();
 }
 
 std::vector<std::string> RunRanks::gather(const std::string& text) const {
   std::vector<uint64_t> sizes(ranks_->size());
   sizes[ranks_->rank()] = text.size();
-  dist::all_gather(*ranks_, kSizes, std::as_writable_bytes(std::span(sizes)), [](size_t rank) {
+  dist::all_gather(*ranks_, dist::kSizesTag, std::as_writable_bytes(std::span(sizes)), [](size_t rank) {
     return Range{rank * sizeof(uint64_t), (rank + 1) * sizeof(uint64_t)};
   });
   std::vector<size_t> first(sizes.size() + 1, 0);
   std::partial_sum(sizes.begin(), sizes.end(), first.begin() + 1);
   std::string all(first.back(), '\0');
   std::copy(text.begin(), text.end(), all.begin() + static_cast<std::ptrdiff_t>(first[ranks_->rank()]));
-  dist::all_gather(*ranks_, kTexts, std::as_writable_bytes(std::span(all)), [&](size_t rank) {
+  dist::all_gather(*ranks_, dist::kTextsTag, std::as_writable_bytes(std::span(all)), [&](size_t rank) {
     return Range{first[rank], first[rank + 1]};
   });
   std::vector<std::string> texts;
@@ -83,6 +81,18 @@ void RunRanks::agree(const std::function<void()>& body) const {
     const bool all_alike = std::equal(errors.begin() + 1, errors.end(), errors.begin());
     throw AgreedError(all_alike || rank == 0 ? Error(errors[rank]) : Error("[dist] rank {}: {}", rank, errors[rank]));
   }
+}
+
+std::exception_ptr RunRanks::agreed(const std::exception_ptr& failure) const {
+  if (ranks_ == nullptr || !any(failure != nullptr)) return failure;
+  try {
+    agree([&] {
+      if (failure) std::rethrow_exception(failure);
+    });
+  } catch (...) {
+    return std::current_exception();
+  }
+  return failure;
 }
 
 void RunRanks::abort() const noexcept {

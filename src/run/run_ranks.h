@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -41,6 +42,8 @@ class RunRanks {
   // Calls body(), which must not communicate. If it fails on any rank, all throw the AgreedError of the first such
   // rank.
   void agree(const std::function<void()>& body) const;
+  // Null if no rank has a failure; otherwise, on all ranks, what agree() throws.
+  std::exception_ptr agreed(const std::exception_ptr& failure) const;
   // Ends the other ranks, because this one has failed.
   void abort() const noexcept;
 

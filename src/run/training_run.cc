@@ -103,13 +103,6 @@ void Run::share_dataset() {
 
 void Run::check_ranks() const {
   if (!ranks_.several()) return;
-  const uint64_t ranks = ranks_.place().ranks;
-  if (config_.train.lanes < ranks) {
-    throw AgreedError(Error(
-        "[dist] train.lanes: expected at least one for each of {} ranks, found {}; start fewer ranks, or a new run "
-        "with more lanes",
-        ranks, config_.train.lanes));
-  }
   RunConfig comparable = config_;
   comparable.train.threads = 0;
   comparable.train.memory = 0;
@@ -136,22 +129,25 @@ void Run::write_files() {
 void Run::resume(const RunConfig& own) {
   if (ranks_.writes()) remove_leftovers(folder_);
   ranks_.meet();
-  const std::optional<checkpoint::Checkpoint> found = newest_checkpoint(folder_, warn_, checkpoint::Parts::kAll);
+  std::optional<checkpoint::Checkpoint> found;
+  ranks_.agree([&] { found = newest_checkpoint(folder_, warn_, checkpoint::Parts::kAll); });
   const std::optional<RunState> saved = found ? std::optional(found->state()) : std::nullopt;
   ranks_.check_same(fmt::format("{}: newest checkpoint, in a directory that all ranks share", folder_.string()),
                     saved ? fmt::format("step {}", saved->step) : "none");
-  check_same_run(own, saved);
-  if (saved) state_ = *saved;
-  if (saved && saved->stream) report_rereading(*saved->stream);
   const bool changed = has_changes(own, config_);
-  if (changed) record_changes(own, state_.step);
-  enter_stage();
-  if (found) {
-    stage_->checkpoints.load(*found);
-    restore(*saved);
-  } else {
-    initialise();
-  }
+  ranks_.agree([&] {
+    check_same_run(own, saved);
+    if (saved) state_ = *saved;
+    if (saved && saved->stream) report_rereading(*saved->stream);
+    if (changed) record_changes(own, state_.step);
+    enter_stage();
+    if (found) {
+      stage_->checkpoints.load(*found);
+      restore(*saved);
+    } else {
+      initialise();
+    }
+  });
   if (changed && ranks_.writes()) write_config(with_change(own, config_, state_.step + 1), folder_);
 }
 
@@ -182,6 +178,13 @@ void Run::initialise() {
 
 // The previous stage is destroyed first, so that the memory of two is never needed.
 void Run::enter_stage() {
+  const uint64_t lanes = config_at(config_, state_.step + 1).lanes(), ranks = ranks_.place().ranks;
+  if (lanes < ranks) {
+    throw AgreedError(
+        Error("[dist] train.lanes: expected at least one for each of {} ranks, found {} from step {} on; start fewer "
+              "ranks, or set more lanes",
+              ranks, lanes, state_.step + 1));
+  }
   stage_.reset();
   stage_ = std::make_unique<Stage>(
       StageContext{
@@ -270,6 +273,7 @@ void Run::finish_step(const StepReport& report, std::exception_ptr failure) {
   }
   compare_weights();
   stage_->validation.measure(stage_->trainer, state_);
+  if (is_due(config.checkpoint.interval)) failure = ranks_.agreed(failure);  // all of them save, or none
   if (!failure) {
     failure = failure_of([&] {
       if (state_.validation_loss) observer_.on_validation(state_.step, *state_.validation_loss);
@@ -277,7 +281,7 @@ void Run::finish_step(const StepReport& report, std::exception_ptr failure) {
       observer_.on_step_end(state_.step);
     });
   }
-  if (failure) end_after(failure);
+  if ((failure = ranks_.agreed(failure))) end_after(failure);
 }
 
 // A rank with a broken memory or network must not go on with other weights than the others: a line for each parameter,
@@ -408,9 +412,9 @@ void Run::record_incident(const StepReport& step, IncidentReport& report) {
                                    .tensors = stage_->checkpoints.tensors(),
                                    .tokens = tokens});
   } catch (const Error& error) {
-    if (ranks_.several()) throw;  // the others wait until all of it is saved
     warn_(fmt::format("the incident of step {} could not be saved: {}", step.step, error.what()));
   }
+  stage_->checkpoints.finish_states();
 }
 
 // Returns to the last checkpoint, or to the beginning. Since runs are deterministic, the same data would cause the same

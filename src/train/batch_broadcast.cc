@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "dist/tags.h"
+
 namespace quern::train {
 namespace {
-
-enum Tag : uint32_t { kNumbers = 3u << 22, kTokens, kTargets };  // above those of a step and of an evaluation
 
 constexpr size_t kNumbersPerSource = 4;
 
@@ -63,9 +63,9 @@ void BatchBroadcast::send() {
       const uint64_t values[] = {at.file, at.piece, at.token, at.drawn};
       std::copy(std::begin(values), std::end(values), message.numbers.data() + 2 + kNumbersPerSource * i);
     }
-    requests_.push_back(ranks_.send(rank, kNumbers, std::as_bytes(std::span(message.numbers))));
-    requests_.push_back(ranks_.send(rank, kTokens, std::as_bytes(std::span(message.tokens))));
-    requests_.push_back(ranks_.send(rank, kTargets, std::as_bytes(std::span(message.targets))));
+    requests_.push_back(ranks_.send(rank, dist::kNumbersTag, std::as_bytes(std::span(message.numbers))));
+    requests_.push_back(ranks_.send(rank, dist::kTokensTag, std::as_bytes(std::span(message.tokens))));
+    requests_.push_back(ranks_.send(rank, dist::kTargetsTag, std::as_bytes(std::span(message.targets))));
   }
 }
 
@@ -83,9 +83,9 @@ void BatchBroadcast::read(size_t rank) {
 
 void BatchBroadcast::receive() {
   Message& message = messages_[0];
-  requests_.push_back(ranks_.receive(0, kNumbers, std::as_writable_bytes(std::span(message.numbers))));
-  requests_.push_back(ranks_.receive(0, kTokens, std::as_writable_bytes(std::span(message.tokens))));
-  requests_.push_back(ranks_.receive(0, kTargets, std::as_writable_bytes(std::span(message.targets))));
+  requests_.push_back(ranks_.receive(0, dist::kNumbersTag, std::as_writable_bytes(std::span(message.numbers))));
+  requests_.push_back(ranks_.receive(0, dist::kTokensTag, std::as_writable_bytes(std::span(message.tokens))));
+  requests_.push_back(ranks_.receive(0, dist::kTargetsTag, std::as_writable_bytes(std::span(message.targets))));
 }
 
 void BatchBroadcast::take() {

@@ -6,13 +6,22 @@
 #include <utility>
 
 #include "core/error.h"
+#include "dist/tags.h"
 #include "kernels/vector_ops.h"
 
 namespace quern::train {
 namespace {
 
-// Tags: the segments of the gradient, then the numbers, then the units of the weights.
-enum Offset : uint32_t { kLosses, kNorms, kStats, kChanges, kUnits };
+// Tags of a step: numbers, then the segments of the gradient, then the units of the weights.
+enum StepTag : uint32_t {
+  kLosses = dist::kStepTags,
+  kNorms,
+  kStats,
+  kChanges,
+  kSegments,
+};
+
+uint32_t segment_tag(size_t segment) { return static_cast<uint32_t>(kSegments + segment); }
 
 // The nodes of all ranks in the order of their lanes, and after each of them as many additions of the topmost two as
 // complete a node of the tree.
@@ -81,6 +90,10 @@ RankExchange::RankExchange(dist::Communicator& ranks, const StepCut& cut, std::s
       ready_(std::bit_ceil(table_.segments().size())),
       updated_(std::bit_ceil(units.size())),
       arrived_(std::bit_ceil(units.size())) {
+  if (unit_tag(units.size()) > ranks.max_tag()) {
+    throw Error("[dist] MPI: expected tags up to {} for this model, found at most {}; choose another transport",
+                unit_tag(units.size()), ranks.max_tag());
+  }
   std::vector<Range> all;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const nn::LaneTree tree(cut.share.lanes, cut.share.of(rank));
@@ -216,7 +229,7 @@ bool RankExchange::dispatch(size_t segment) {
   }
   const nn::Segment& s = table_.segments()[segment];
   for (size_t node = 0; node < nodes_of_rank_[ranks_.rank()]; ++node) {
-    send(owner, static_cast<uint32_t>(segment), std::as_bytes(std::span<const float>(gradient_.node(node, s), s.size)));
+    send(owner, segment_tag(segment), std::as_bytes(std::span<const float>(gradient_.node(node, s), s.size)));
   }
   return true;
 }
@@ -229,7 +242,7 @@ void RankExchange::receive_parts(Slot& slot, size_t segment) {
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
     for (size_t node = 0; rank != ranks_.rank() && node < nodes_of_rank_[rank]; ++node, part += size) {
       const std::span<float> values(part, size);
-      slot.requests.push_back(ranks_.receive(rank, static_cast<uint32_t>(segment), std::as_writable_bytes(values)));
+      slot.requests.push_back(ranks_.receive(rank, segment_tag(segment), std::as_writable_bytes(values)));
     }
   }
 }
@@ -287,13 +300,12 @@ void RankExchange::share_segments(std::span<T> values, uint32_t tag) {
 }
 
 void RankExchange::exchange_numbers() {
-  const auto tag = static_cast<uint32_t>(table_.segments().size());
-  dist::all_gather(ranks_, tag + kLosses, std::as_writable_bytes(numbers_.losses), [&](size_t rank) {
+  dist::all_gather(ranks_, kLosses, std::as_writable_bytes(numbers_.losses), [&](size_t rank) {
     const Range sequences = cut_.sequences_of(rank);
     return Range{sequences.begin * sizeof(double), sequences.end * sizeof(double)};
   });
-  share_segments(gradient_.norms(), tag + kNorms);
-  if (measured_) share_segments(gradient_.all_stats(), tag + kStats);
+  share_segments(gradient_.norms(), kNorms);
+  if (measured_) share_segments(gradient_.all_stats(), kStats);
 }
 
 void RankExchange::gather_gradient() {
@@ -301,7 +313,7 @@ void RankExchange::gather_gradient() {
     const nn::Segment& segment = table_.segments()[index];
     const size_t owner = owners_.owner_of_segment(index);
     const std::span<float> values(gradient_.node(0, segment), segment.size);
-    const auto tag = static_cast<uint32_t>(index);
+    const uint32_t tag = segment_tag(index);
     if (owner == 0) continue;
     if (ranks_.rank() == 0) dist::wait(ranks_, ranks_.receive(owner, tag, std::as_writable_bytes(values)));
     if (ranks_.rank() == owner) dist::wait(ranks_, ranks_.send(0, tag, std::as_bytes(values)));
@@ -314,9 +326,7 @@ std::span<float> RankExchange::weights_of(size_t unit) const {
   return weights_.subspan(first.offset, last.offset + last.size - first.offset);
 }
 
-uint32_t RankExchange::unit_tag(size_t unit) const {
-  return static_cast<uint32_t>(table_.segments().size() + kUnits + unit);
-}
+uint32_t RankExchange::unit_tag(size_t unit) const { return segment_tag(table_.segments().size() + unit); }
 
 // The order in which they are most likely to arrive: ranks update and send their units in this one.
 void RankExchange::receive_units() {
@@ -351,7 +361,7 @@ void RankExchange::exchange_weights() {
     if (check_sends()) progress = true;
     progress ? backoff.reset() : backoff.pause();
   }
-  if (measured_) share_segments(numbers_.changes, static_cast<uint32_t>(table_.segments().size()) + kChanges);
+  if (measured_) share_segments(numbers_.changes, kChanges);
 }
 
 void RankExchange::send(size_t to, uint32_t tag, std::span<const std::byte> data) {

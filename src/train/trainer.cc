@@ -11,13 +11,12 @@
 #include "core/error.h"
 #include "core/process_memory.h"
 #include "core/thread_profile.h"
+#include "dist/tags.h"
 #include "nn/regions.h"
 #include "train/optimizer_settings.h"
 
 namespace quern::train {
 namespace {
-
-constexpr uint32_t kEvaluationTag = 1u << 23;  // above those of a step
 
 const Region kStep("step"), kBatchWait("waiting for batches");
 
@@ -367,9 +366,10 @@ double Trainer::evaluate(const data::ValidationBatches& windows) {
   if (tasks > 0) finished_.await_change(finished);
   rethrow();
   if (exchange_ != nullptr) {
-    dist::all_gather(*options_.ranks, kEvaluationTag, std::as_writable_bytes(evaluation_->losses()), [&](size_t rank) {
-      return Range{own(rank).begin * sizeof(double), own(rank).end * sizeof(double)};
-    });
+    dist::all_gather(*options_.ranks, dist::kEvaluationTag, std::as_writable_bytes(evaluation_->losses()),
+                     [&](size_t rank) {
+                       return Range{own(rank).begin * sizeof(double), own(rank).end * sizeof(double)};
+                     });
   }
   const double loss = evaluation_->result().loss;
   evaluation_.reset();

@@ -161,6 +161,44 @@ class Ranks(program.ProgramTest):
                     self.assertEqual(said.returncode, 0, said)
                     self.same(run, "whole-" + sampling, 20)
 
+    def on_rank_0(self, first):
+        """A script that runs a shell command on rank 0 only, before the program."""
+        script = self.folder / "rank-0.sh"
+        script.write_text(f"#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK = 0 ] && {first}\nexec \"$@\"\n")
+        script.chmod(0o755)
+        return script
+
+    def job(self, *command):
+        said = subprocess.run(["mpirun", *map(str, command)], capture_output=True, text=True, env=environment(),
+                              timeout=60)
+        lines = [line for line in said.stderr.splitlines() if line.startswith("quern: ")]
+        self.assertEqual((said.returncode, len(lines)), (2, 1), (command, said))
+        self.assertEqual(processes_with(str(self.folder)), [])
+        return lines[0]
+
+    def test_a_full_disk_is_one_line(self):
+        """Of rank 0: the file of metrics, weights or moments cannot grow beyond 512 N bytes."""
+        for limit, name, settings in ((150, "metrics.jsonl", ("--set", "checkpoint.interval=0", "--steps", 3000)),
+                                      (60, "model.safetensors", ("--set", "checkpoint.interval=5", "--steps", 9)),
+                                      (150, "optimizer.safetensors", ("--set", "checkpoint.interval=5", "--steps", 9))):
+            script = self.on_rank_0(f"trap '' XFSZ && ulimit -f {limit}")
+            line = self.job("-n", 3, script, QUERN, "train", *SMALL, "--set", "train.lanes=4", "--set", "log.interval=1",
+                            *settings, "--run", self.path(name))
+            self.assertIn(name, line)
+
+    def test_ranks_must_agree_before_they_begin(self):
+        """On the command, and on instructions whose results differ."""
+        settings = (*SMALL, "--steps", 4, "--set", "train.lanes=4")
+        self.train("old", *settings)
+        line = self.job("-n", 1, QUERN, "train", *settings, "--run", self.path("new"), ":",
+                        "-n", 1, QUERN, "train", "--resume", "--run", self.path("old"))
+        self.assertIn("command: expected the same on every rank, found 'train without --resume'", line)
+        line = self.job("-n", 2, self.on_rank_0("export QUERN_TARGET=scalar"), QUERN, "train", *settings,
+                        "--run", self.path("new"))
+        self.assertIn("CPU: expected the same on every rank, found 'scalar, without fused multiply-add'", line)
+        self.refused(3, "--run", self.path("old"), "--resume", "--steps", 2, says="train.steps: expected at least 4")
+        self.refused(3, "--run", self.path("old"), "--resume", "--steps", 9, "--memory", "1M", says="memory")
+
     def test_other_programs_are_refused(self):
         """Rank 1 is a copy of the program with a byte more."""
         other = self.folder / "quern"

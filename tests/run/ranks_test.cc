@@ -273,6 +273,58 @@ TEST_F(RankedRunTest, IncidentsAreThoseOfOneProcess) {
   }
 }
 
+// A stage of the run has fewer lanes than there are ranks, and its steps have to be done.
+TEST_F(RankedRunTest, EveryStageNeedsALaneForEachRank) {
+  const test::Watchdog watchdog("lanes of stages");
+  RunConfig config = small_config();
+  config.train.lanes = 2;
+  on_ranks(1, start_run, root_ / "run", config);
+  config.train.steps = 20;
+  config.train.lanes = 4;
+  for (const Outcome& outcome : on_ranks(4, resume_run, root_ / "run", config)) EXPECT_EQ(outcome.error, "");
+  const RunConfig history = read_config(root_ / "run");
+  for (const Outcome& outcome : on_ranks(4, start_run, root_ / "again", history)) {
+    EXPECT_NE(outcome.error.find("train.lanes: expected at least one for each of 4 ranks, found 2 from step 1 on"),
+              std::string::npos)
+        << outcome.error;
+  }
+  for (const Outcome& outcome : on_ranks(2, start_run, root_ / "again", history)) EXPECT_EQ(outcome.error, "");
+  EXPECT_TRUE(files_of(root_ / "again") == files_of(root_ / "run"));
+}
+
+// Rank 0 alone writes, so it alone can fail to: the others save with it, and all end with its message.
+TEST_F(RankedRunTest, AFailureOfRankZeroEndsAllAfterSaving) {
+  const test::Watchdog watchdog("failure of rank 0");
+  struct Fails : Observer {
+    explicit Fails(uint64_t at) : step(at) {}
+    void on_step(const StepReport& report) override {
+      if (report.step == step) throw Error("[test] no space left");
+    }
+    uint64_t step;
+  };
+  for (const uint64_t step : {6, 8}) {  // a checkpoint is due at the second
+    const fs::path folder = root_ / std::to_string(step);
+    dist::ThreadRanks ranks(3);
+    std::vector<std::string> errors(3);
+    {
+      std::vector<std::jthread> threads;
+      for (size_t rank = 0; rank < 3; ++rank) {
+        threads.emplace_back([&, rank] {
+          Fails fails(step);
+          Observer quiet;
+          try {
+            start_run(small_config(), folder, rank == 0 ? fails : quiet, stop_, &ranks[rank]);
+          } catch (const Error& error) {
+            errors[rank] = error.what();
+          }
+        });
+      }
+    }
+    for (const std::string& error : errors) EXPECT_EQ(error, "[test] no space left");
+    EXPECT_EQ(checkpoint::list_steps(folder / "checkpoints").back(), step);
+  }
+}
+
 TEST_F(RankedRunTest, DifferencesBetweenRanksAreNamedBeforeTheFirstStep) {
   const test::Watchdog watchdog("differences");
   RunConfig config = small_config();
@@ -284,7 +336,7 @@ TEST_F(RankedRunTest, DifferencesBetweenRanksAreNamedBeforeTheFirstStep) {
   };
   expect("[dist] config: expected the same on every rank, found 'rate = 0.002' on rank 0 and 'rate = 0.001' on rank 2",
          3, [](size_t rank, RunConfig& c) { c.optimizer.rate = rank == 2 ? 1e-3 : 2e-3; });
-  expect("[dist] train.lanes: expected at least one for each of 3 ranks, found 2; start fewer ranks", 3,
+  expect("[dist] train.lanes: expected at least one for each of 3 ranks, found 2 from step 1 on; start fewer ranks", 3,
          [](size_t, RunConfig& c) { c.train.lanes = 2; });
   expect("[dist] config: expected the same on every rank, found 'broadcast = true' on rank 0", 3,
          [](size_t rank, RunConfig& c) { c.data.broadcast = rank == 0; });

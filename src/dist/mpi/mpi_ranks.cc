@@ -33,6 +33,12 @@ class MpiRanks : public Communicator {
 
   size_t rank() const override { return rank_; }
   size_t size() const override { return size_; }
+  uint32_t max_tag() const override {
+    int* value = nullptr;
+    int found = 0;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&value), &found);
+    return found != 0 ? static_cast<uint32_t>(*value) : 32767;  // what the standard guarantees
+  }
 
   Request send(size_t to, uint32_t tag, std::span<const std::byte> data) override {
     const Request id = requests_.take();
