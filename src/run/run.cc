@@ -170,9 +170,11 @@ RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& 
       own = read_config(folder);
       validate(own);
       check_newest(own);
-      check_resumable(own, config, folder.string());
-      if (!has_changes(own, config)) end = final_state(own, folder);
-      if (!end) run.emplace(config, folder, folder / kTokenizerFile, observer, stop, ranks);
+      RunConfig wanted = config;
+      if (wanted.train.lanes == 0) wanted.train.lanes = own.train.lanes;
+      check_resumable(own, wanted, folder.string());
+      if (!has_changes(own, wanted)) end = final_state(own, folder);
+      if (!end) run.emplace(wanted, folder, folder / kTokenizerFile, observer, stop, ranks);
     });
     check_shared(folder, ranks);
     if (end && ranks.writes()) remove_leftovers(folder);

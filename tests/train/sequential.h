@@ -98,8 +98,8 @@ inline Trained train_sequentially(const RunConfig& config, const data::TrainingB
   for (uint32_t step = 0; step < steps; ++step) {
     double loss = 0;
     std::vector<std::vector<float>> lanes;
-    for (size_t lane = 0; lane < config.train.lanes; ++lane) {
-      const size_t begin = lane * sequences / config.train.lanes, end = (lane + 1) * sequences / config.train.lanes;
+    for (size_t lane = 0; lane < config.lanes(); ++lane) {
+      const size_t begin = lane * sequences / config.lanes(), end = (lane + 1) * sequences / config.lanes();
       for (size_t first = begin; first < end; first += micro_batch_size) {
         const size_t n = std::min(micro_batch_size, end - first);
         batches.fill(step, static_cast<uint32_t>(first), static_cast<uint32_t>(n), inputs.data(), targets.data());
