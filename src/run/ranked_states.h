@@ -14,8 +14,7 @@
 
 namespace quern::train {
 
-// Every rank has the states of its segments. Rank 0 can save all of them: it receives
-// one segment at a time.
+// Every rank has the states of its segments. Rank 0 can save all of them: it receives one segment at a time.
 class RankedStates {
  public:
   // The arguments must outlive this object.

@@ -83,7 +83,7 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
 
 void Run::join_ranks() {
   check_ranks();
-  if (config_.data.broadcast) share_dataset();
+  if (ranks_.several() && config_.data.broadcast) share_dataset();
   ranks_.check_same("data",
                     fmt::format("{} training tokens, hash {:016x}", dataset_.train_tokens, dataset_.fingerprint.hash));
   program_bytes_ = resident_bytes() + reader_bytes(config_, dataset_);
