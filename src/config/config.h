@@ -28,12 +28,26 @@ inline constexpr uint64_t kMaxLanes = 1024;
 // from it. Defaults are those of the preset tiny. To add a field, add a member here and a row there.
 struct RunConfig {
   struct Model {
+    nn::Family family = nn::Family::kGpt2;
     uint64_t layers = 4;
     uint64_t heads = 4;
     uint64_t width = 128;
     uint64_t context = 128;
     uint64_t vocabulary = 0;
     double dropout = 0.0;
+    uint64_t max_context = 0;
+    uint64_t inner_width = 0;
+    uint64_t kv_heads = 0;
+    uint64_t head_dim = 0;
+    bool attention_bias = false;
+    bool mlp_bias = false;
+    double norm_epsilon = 1e-5;
+    double rope_base = 10000.0;
+    nn::RotaryScaling rope_scaling = nn::RotaryScaling::kNone;
+    double rope_factor = 1.0;
+    double rope_low_frequency = 1.0;
+    double rope_high_frequency = 4.0;
+    uint64_t rope_original_context = 8192;
     nn::NormKind norm = nn::NormKind::kLayernorm;
     nn::Positions positions = nn::Positions::kLearned;
     nn::Activation activation = nn::Activation::kGelu;
@@ -160,6 +174,9 @@ struct RunConfig {
   }
   bool operator==(const RunConfig&) const = default;
 };
+
+// gpt2, llama, qwen2 or qwen3.
+std::string_view family_name(nn::Family family);
 
 // fp32, bf16 or fp16, as written in files.
 std::string_view precision_name(Precision precision);

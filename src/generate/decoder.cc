@@ -33,6 +33,7 @@ Decoder::Decoder(const nn::LanguageModel& model, const DecoderOptions& options)
     : model_(&model),
       options_(options),
       cache_{.shape = {.heads = model.activations().attention.heads,
+                       .kv_heads = model.activations().attention.kv_heads,
                        .head_dim = model.activations().attention.head_dim,
                        .capacity = model.config().context},
              .blocks = std::vector<std::span<float>>(model.activations().blocks)},

@@ -26,7 +26,7 @@ class DecoderBits : public ::testing::TestWithParam<std::tuple<nn::Variant, bool
 
 TEST_P(DecoderBits, OneTokenAtATimeIsTheWholeForward) {
   test::for_each_target([](const kernels::Target&) {
-    nn::Gpt2 model(config(), packed());
+    nn::Transformer model(config(), packed());
     test::fill(model);
     const size_t V = model.config().vocabulary;
     const Tokens tokens = test::random_tokens(model.config().context, V);
@@ -40,7 +40,7 @@ TEST_P(DecoderBits, OneTokenAtATimeIsTheWholeForward) {
 
 TEST_P(DecoderBits, AnyCutOfTheTokensGivesTheSame) {
   test::for_each_target([](const kernels::Target&) {
-    nn::Gpt2 model(config(150), packed());
+    nn::Transformer model(config(150), packed());
     test::fill(model);
     const Tokens tokens = test::random_tokens(150, model.config().vocabulary);
     const std::vector<float> expected = test::last_logits(model, tokens);
@@ -63,7 +63,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, DecoderBits,
 TEST(Decoder, SameOnEveryTargetWithFusedMultiplyAdd) {
   std::vector<std::vector<float>> results;
   test::for_each_target([&](const kernels::Target& target) {
-    nn::Gpt2 model(test::small_config(), true);
+    nn::Transformer model(test::small_config(), true);
     test::fill(model);
     Decoder decoder(model);
     std::span<const float> found;
@@ -75,7 +75,7 @@ TEST(Decoder, SameOnEveryTargetWithFusedMultiplyAdd) {
 
 // With a context of 8: 9 tokens leave 5 (4 that stay and the new one), as do 13, 17 ...
 TEST(Decoder, SlidesToTheLastHalfWhenTheContextIsFull) {
-  nn::Gpt2 model(test::small_config(8), true);
+  nn::Transformer model(test::small_config(8), true);
   test::fill(model);
   const Tokens tokens = test::random_tokens(30, model.config().vocabulary);
   Decoder decoder(model);
@@ -91,7 +91,7 @@ TEST(Decoder, SlidesToTheLastHalfWhenTheContextIsFull) {
 // Also contexts of 1 and of odd length, and prompts that are many contexts long.
 TEST(Decoder, TheWindowDoesNotDependOnHowTheTokensArrived) {
   for (const size_t context : {1u, 2u, 3u, 8u, 13u}) {
-    nn::Gpt2 model(test::small_config(context), true);
+    nn::Transformer model(test::small_config(context), true);
     test::fill(model);
     const Tokens tokens = test::random_tokens(70, model.config().vocabulary);
     Decoder singly(model);
@@ -109,7 +109,7 @@ TEST(Decoder, TheWindowDoesNotDependOnHowTheTokensArrived) {
 // Prompts of several pieces, single tokens, and slides, with more threads than heads or panels of columns.
 TEST_P(DecoderBits, AnyNumberOfThreadsGivesTheSame) {
   const test::Watchdog watchdog("decoding by teams");
-  nn::Gpt2 model(config(90), packed());
+  nn::Transformer model(config(90), packed());
   test::fill(model);
   const Tokens tokens = test::random_tokens(150, model.config().vocabulary);
   Decoder alone(model);
@@ -132,7 +132,7 @@ TEST_P(DecoderBits, AnyNumberOfThreadsGivesTheSame) {
 TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
   const test::Watchdog watchdog("teams of several sizes");
   const auto members = [](size_t width, size_t rows) {
-    const nn::Gpt2 model({.layers = 1, .heads = 1, .width = width, .context = 128, .vocabulary = 10}, false);
+    const nn::Transformer model({.layers = 1, .heads = 1, .width = width, .context = 128, .vocabulary = 10}, false);
     return Decoder(model, {.threads = 8}).members_for(rows);
   };
   EXPECT_EQ(members(48, 1), 1u);
@@ -143,7 +143,7 @@ TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
   EXPECT_EQ(members(256, 1), 5u) << "panels";
   EXPECT_EQ(members(256, 32), 8u) << "threads";
 
-  nn::Gpt2 model(test::small_config(), true);
+  nn::Transformer model(test::small_config(), true);
   test::fill(model);
   Decoder decoder(model, {.threads = 4});
   ASSERT_EQ(decoder.members_for(1), 1u);
@@ -156,7 +156,7 @@ TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
 
 TEST(Decoder, WhatAMemberThrowsReachesTheCallerAndTheNextCallGoesOn) {
   const test::Watchdog watchdog("a member that throws");
-  nn::Gpt2 model(test::small_config(), true);
+  nn::Transformer model(test::small_config(), true);
   test::fill(model);
   const Tokens tokens = test::random_tokens(10, model.config().vocabulary);
   for (const size_t threads : {1u, 2u, 5u}) {
@@ -172,7 +172,7 @@ TEST(Decoder, WhatAMemberThrowsReachesTheCallerAndTheNextCallGoesOn) {
 }
 
 TEST(Decoder, ClearStartsAfresh) {
-  nn::Gpt2 model(test::small_config(), true);
+  nn::Transformer model(test::small_config(), true);
   test::fill(model);
   Decoder decoder(model);
   decoder.append(test::random_tokens(20, 53, 1));
@@ -183,7 +183,7 @@ TEST(Decoder, ClearStartsAfresh) {
 }
 
 TEST(Decoder, BadTokensAreErrorsThatChangeNothing) {
-  nn::Gpt2 model(test::small_config(), true);
+  nn::Transformer model(test::small_config(), true);
   test::fill(model);
   Decoder decoder(model);
   const Tokens good = test::random_tokens(10, 53);

@@ -11,7 +11,7 @@
 
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 
 namespace quern::nn::twin {
 

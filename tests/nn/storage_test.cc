@@ -47,7 +47,7 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 TEST_P(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt2 model(config(storage), true);
+    Transformer model(config(storage), true);
     fill(model);
     const Result whole = run(model, data);
     for (const size_t interval : {1, 2, 3, 4, 6, 7, 8}) {
@@ -59,7 +59,7 @@ TEST_P(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
 TEST_P(Recompute, InATeamGivesTheSameBits) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt2 model(config(storage), true);
+    Transformer model(config(storage), true);
     fill(model);
     const Result alone = run(model, data);
     for (const size_t members : {2, 3}) {
@@ -112,7 +112,7 @@ TEST_P(Storage, In16BitsGivesTheGradientToItsPrecision) {
   const Data data;
   std::vector<Result> results;
   for (const DType storage : kStorages) {
-    Gpt2 model(config(storage), true);
+    Transformer model(config(storage), true);
     fill(model);
     results.push_back(run(model, data));
   }
@@ -128,7 +128,7 @@ TEST_P(Storage, In16BitsGivesTheGradientToItsPrecision) {
 TEST_P(Storage, LossAloneIsTheLossOfTraining) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt2 model(config(storage, 0.0f), true);
+    Transformer model(config(storage, 0.0f), true);
     fill(model);
     Workspace work(model.activations(), {.sequences = kSequences});
     EXPECT_EQ(model.loss(data.batch(), work), run(model, data).loss);
@@ -140,7 +140,7 @@ TEST_P(Storage, SameOnEveryTargetWithFusedMultiplyAdd) {
   for (const DType storage : {DType::kBF16, DType::kF16}) {
     std::vector<Result> results;
     test::for_each_target([&](const kernels::Target& target) {
-      Gpt2 model(config(storage), true);
+      Transformer model(config(storage), true);
       fill(model);
       if (target.fma) results.push_back(run(model, data));
     });

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "optim/adamw.h"
 #include "optim/schedule.h"
 #include "support/golden.h"
@@ -87,11 +87,11 @@ class GoldenRun {
             .width = m["width"],
             .context = m["context"],
             .vocabulary = m["vocabulary"],
+            .tied_output = m.value("tied_output", true),
             .norm = m.contains("norm") ? nn::NormKind::kRmsnorm : nn::NormKind::kLayernorm,
             .positions = m.contains("positions") ? nn::Positions::kRotary : nn::Positions::kLearned,
             .activation = m.contains("activation") ? nn::Activation::kRelu2 : nn::Activation::kGelu,
             .qk_norm = m.value("qk_norm", false),
-            .tied_output = m.value("tied_output", true),
             .logit_cap = m.value("logit_cap", 0.0f)};
   }
 
@@ -159,7 +159,7 @@ class GoldenRun {
 
   const json& golden_;
   size_t sequences_, positions_;
-  nn::Gpt2 model_;
+  nn::Transformer model_;
   nn::Gradient gradient_;
   nn::Workspace work_;
   AdamW optimizer_;

@@ -197,7 +197,8 @@ TEST(Trainer, EvaluationDoesNotDependOnThreads) {
   const ::quern::test::Watchdog watchdog("evaluate");
   const RandomTokens tokens(3000, 60);
   for (const uint32_t context : {16u, 256u}) {
-    nn::Gpt2 model({.layers = 2, .heads = 2, .width = 32, .context = context, .vocabulary = 60, .dropout = 0.3f}, true);
+    nn::Transformer model({.layers = 2, .heads = 2, .width = 32, .context = context, .vocabulary = 60, .dropout = 0.3f},
+                          true);
     model.initialise(3);
     for (const uint64_t max : {uint64_t{1}, uint64_t{5}, UINT64_MAX}) {
       const data::ValidationBatches windows({&tokens, 0, tokens.size()}, context, max);
