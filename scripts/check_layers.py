@@ -18,6 +18,7 @@ LAYERS = {
     "replay": ["core"],
     "optim": ["core", "kernels", "nn"],
     "checkpoint": ["core", "nn", "data", "optim"],
+    "formats": ["core", "kernels", "nn", "data", "checkpoint", "config"],
     "generate": ["core", "kernels", "nn", "data"],
     "dist": ["core"],
     "config": ["core", "nn"],
