@@ -8,14 +8,13 @@
 #include "core/error.h"
 #include "core/json_fields.h"
 #include "core/text.h"
+#include "formats/model_files.h"
 
 namespace quern::formats {
 namespace {
 
 using Json = nlohmann::json;
 using nn::ModelConfig;
-
-constexpr std::array<std::string_view, 4> kTypes = {"gpt2", "llama", "qwen2", "qwen3"};  // as nn::Family
 
 // JsonFields with defaults: a field that is null counts as absent, as it does in transformers.
 class Fields {
@@ -143,23 +142,22 @@ void read_llama(const Fields& fields, ModelConfig& model) {
 }
 
 // Quern has one rate of dropout for embeddings, attention and residuals.
-void read_dropout(const Fields& fields, HfDescription& description) {
+double read_dropout(const Fields& fields, std::vector<std::string>* remarks) {
   std::array<double, 3> rates = {};
   for (size_t i = 0; const char* key : {"embd_pdrop", "attn_pdrop", "resid_pdrop"}) {
     rates[i++] = fields.real_or(key, 0.0, 0.95, 0.1);
   }
-  if (rates[0] == rates[1] && rates[0] == rates[2]) {
-    description.dropout = rates[0];
-    return;
+  if (rates[0] == rates[1] && rates[0] == rates[2]) return rates[0];
+  if (remarks != nullptr) {
+    remarks->push_back(
+        fmt::format("dropout of embeddings, attention and residuals ({}, {} and {}) became 0: Quern has one rate for "
+                    "all; set it with model.dropout",
+                    rates[0], rates[1], rates[2]));
   }
-  description.remarks.push_back(
-      fmt::format("dropout of embeddings, attention and residuals ({}, {} and {}) became 0: "
-                  "Quern has one rate for all; set it with model.dropout",
-                  rates[0], rates[1], rates[2]));
+  return 0.0;
 }
 
-void read_gpt2(const Fields& fields, HfDescription& description) {
-  ModelConfig& model = description.model;
+void read_gpt2(const Fields& fields, ModelConfig& model) {
   const std::string activation = fields.text("activation_function", "gelu_new");
   if (activation != "gelu_new" && activation != "gelu_pytorch_tanh") {
     fields.refuse("activation_function", "gelu_new or gelu_pytorch_tanh");
@@ -177,62 +175,40 @@ void read_gpt2(const Fields& fields, HfDescription& description) {
   model.inner_width = fields.size_or("n_inner", nn::kMaxInnerWidth, 4 * model.width);
   model.norm_epsilon = fields.real_or("layer_norm_epsilon", 1e-12, 1.0, 1e-5);
   model.tied_output = fields.flag_or("tie_word_embeddings", true);
-  read_dropout(fields, description);
 }
 
 nn::Family family_of(const Fields& fields) {
-  const std::string type = fields.has("model_type") ? fields.text("model_type", {}) : std::string();
-  for (size_t i = 0; i < kTypes.size(); ++i) {
-    if (type == kTypes[i]) return static_cast<nn::Family>(i);
-  }
-  fields.refuse("model_type", "gpt2, llama, qwen2 or qwen3");
-}
-
-std::optional<int32_t> token_id(const Json& value) {
-  if (!value.is_number_unsigned() || value.get<uint64_t>() >= nn::kMaxVocabulary) return std::nullopt;
-  return static_cast<int32_t>(value.get<uint64_t>());
-}
-
-// Ids that are not in the vocabulary stand for none: some files have -1 or an id of another model.
-void read_special_tokens(const Fields& fields, HfDescription& description) {
-  const auto id = [&](const Json& value) {
-    const auto found = token_id(value);
-    return found && static_cast<size_t>(*found) < description.model.vocabulary ? found : std::nullopt;
-  };
-  if (fields.has("bos_token_id")) description.bos = id(fields.at("bos_token_id"));
-  if (fields.has("pad_token_id")) description.pad = id(fields.at("pad_token_id"));
-  if (!fields.has("eos_token_id")) return;
-  const Json& eos = fields.at("eos_token_id");
-  for (const Json& value : eos.is_array() ? eos : Json::array({eos})) {
-    if (const auto found = id(value)) description.eos.push_back(*found);
-  }
+  const auto family = family_of_hf_type(fields.text("model_type", ""));
+  if (!family) fields.refuse("model_type", "gpt2, llama, qwen2 or qwen3");
+  return *family;
 }
 
 }  // namespace
 
-HfDescription parse_hf_config(std::string_view text, std::string_view where) {
+HfConfig parse_hf_config(std::string_view text, std::string_view where, std::vector<std::string>* remarks) {
   const Json json = parse_json(text);
   if (json.is_discarded()) throw Error("[import] {}: expected JSON, found something else", where);
   const Fields fields(json, std::string(where));
-  HfDescription description;
-  ModelConfig& model = description.model;
+  HfConfig config;
+  ModelConfig& model = config.model;
   model.family = family_of(fields);
   fields.expect_absent("quantization_config");
   model.vocabulary = fields.size("vocab_size", nn::kMaxVocabulary);
   if (model.is_gpt2()) {
-    read_gpt2(fields, description);
+    read_gpt2(fields, model);
+    config.dropout = read_dropout(fields, remarks);
   } else {
     read_llama(fields, model);
   }
-  model.dropout = static_cast<float>(description.dropout);
+  model.dropout = static_cast<float>(config.dropout);
   model.max_context = model.context;
-  read_special_tokens(fields, description);
+  config.tokens = read_special_tokens(json, model.vocabulary);
   try {
     nn::check(model);
   } catch (const Error& error) {
     throw Error("[import] {}: {}", where, error.what());
   }
-  return description;
+  return config;
 }
 
 }  // namespace quern::formats

@@ -99,9 +99,9 @@ TEST(DamagedFiles, Config) {
   std::vector<std::string> good;
   for (const std::string& text : hf_configs()) good.push_back(text);
   expect_error_or_result({good, words, 9}, 400, [](std::string_view text) {
-    const HfDescription found = parse_hf_config(text, "config.json");
+    const HfConfig found = parse_hf_config(text, "config.json");
     nn::check(found.model);
-    for (const int32_t id : found.eos) {
+    for (const int32_t id : found.tokens.eos) {
       if (id < 0 || static_cast<size_t>(id) >= found.model.vocabulary) std::abort();
     }
   });

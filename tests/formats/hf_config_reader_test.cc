@@ -9,7 +9,7 @@
 namespace quern::formats {
 namespace {
 
-HfDescription parse(std::string_view text) { return parse_hf_config(text, "config.json"); }
+HfConfig parse(std::string_view text) { return parse_hf_config(text, "config.json"); }
 
 // The config with one field, at a JSON pointer, set to a JSON value.
 std::string with(const char* config, const std::string& pointer, const std::string& value) {
@@ -31,7 +31,7 @@ std::string message(const std::string& text) {
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST(HfConfigReader, Gpt2) {
-  const HfDescription found = parse(kGpt2Config);
+  const HfConfig found = parse(kGpt2Config);
   const nn::ModelConfig expected = {.family = nn::Family::kGpt2,
                                     .layers = 2,
                                     .heads = 3,
@@ -43,13 +43,12 @@ TEST(HfConfigReader, Gpt2) {
                                     .inner_width = 96};
   EXPECT_EQ(found.model, expected);
   EXPECT_EQ(found.dropout, 0.1);
-  EXPECT_EQ(found.bos, 96);
-  EXPECT_EQ(found.eos, std::vector<int32_t>{96});
-  EXPECT_TRUE(found.remarks.empty());
+  EXPECT_EQ(found.tokens.bos, 96);
+  EXPECT_EQ(found.tokens.eos, std::vector<int32_t>{96});
 }
 
 TEST(HfConfigReader, LlamaOfOlderFiles) {
-  const HfDescription found = parse(kLlamaConfig);
+  const HfConfig found = parse(kLlamaConfig);
   const nn::ModelConfig expected = {.family = nn::Family::kLlama,
                                     .layers = 2,
                                     .heads = 6,
@@ -69,7 +68,7 @@ TEST(HfConfigReader, LlamaOfOlderFiles) {
                                     .kv_heads = 2,
                                     .head_width = 16};
   EXPECT_EQ(found.model, expected);
-  EXPECT_EQ(found.eos, (std::vector<int32_t>{2, 5}));
+  EXPECT_EQ(found.tokens.eos, (std::vector<int32_t>{2, 5}));
 }
 
 TEST(HfConfigReader, Qwen) {
@@ -113,14 +112,16 @@ TEST(HfConfigReader, DefaultsAreThoseOfTransformers) {
   EXPECT_EQ(parse(without(kLlamaConfig, "rms_norm_eps")).model.norm_epsilon, 1e-6);
   EXPECT_TRUE(parse(with(kLlamaConfig, "/attention_bias", "true")).model.attention_bias);
   EXPECT_TRUE(parse(with(kLlamaConfig, "/mlp_bias", "true")).model.mlp_bias);
-  EXPECT_EQ(parse(with(kLlamaConfig, "/eos_token_id", "-1")).eos.size(), 0u);
+  EXPECT_EQ(parse(with(kLlamaConfig, "/eos_token_id", "-1")).tokens.eos.size(), 0u);
 }
 
 TEST(HfConfigReader, RatesOfDropoutThatDifferAreRemarked) {
-  const HfDescription found = parse(with(kGpt2Config, "/attn_pdrop", "0.0"));
-  EXPECT_EQ(found.dropout, 0.0);
-  ASSERT_EQ(found.remarks.size(), 1u);
-  EXPECT_TRUE(contains(found.remarks[0], "(0.1, 0 and 0.1) became 0"));
+  std::vector<std::string> remarks;
+  EXPECT_EQ(parse_hf_config(kGpt2Config, "config.json", &remarks).dropout, 0.1);
+  EXPECT_TRUE(remarks.empty());
+  EXPECT_EQ(parse_hf_config(with(kGpt2Config, "/attn_pdrop", "0.0"), "config.json", &remarks).dropout, 0.0);
+  ASSERT_EQ(remarks.size(), 1u);
+  EXPECT_TRUE(contains(remarks[0], "(0.1, 0 and 0.1) became 0"));
 }
 
 struct Unsupported {
