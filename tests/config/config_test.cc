@@ -288,7 +288,7 @@ TEST(Validate, RefusesInconsistentFields) {
   };
   EXPECT_EQ(message_with({}), "no error");
   EXPECT_HAS("model.width: expected a multiple of model.heads, which is 3, found 128", message_with({"model.heads=3"}));
-  EXPECT_HAS("model.width: expected an even number per head for model.positions=rotary, found 12 / 4 heads",
+  EXPECT_HAS("model.width: expected an even number per head for rotary positions, found 12 / 4 heads",
              message_with({"model.positions=rotary", "model.width=12"}));
   EXPECT_HAS("train.lanes: expected at most the sequences of a step, train.batch x train.accumulation = 6, found 8",
              message_with({"train.batch=3", "train.accumulation=2", "train.lanes=8"}));
