@@ -7,6 +7,7 @@
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "evaluate/find_checkpoint.h"
+#include "evaluate/generation_config.h"
 
 namespace quern::train {
 
@@ -64,6 +65,7 @@ TrainedModel load_model(const std::filesystem::path& path, const Warn& warn, std
   found->load({trained.weights(), {}});
   weights.repack();
   trained.state = found->state();
+  trained.end_tokens = read_end_tokens(folder / kGenerationConfigFile, trained.model->config().vocabulary, warn);
   return trained;
 }
 

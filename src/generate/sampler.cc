@@ -35,6 +35,20 @@ size_t likeliest(std::span<const float> logits) {
   return best;
 }
 
+void check_repeat(const Sampling& sampling) {
+  if (!(sampling.repeat_penalty > 0.0f && std::isfinite(sampling.repeat_penalty))) {
+    throw Error("[generate] repeat_penalty: expected more than 0 (1 for none), found {}", sampling.repeat_penalty);
+  }
+  if (sampling.repeat_window > kMaxRepeatWindow) {
+    throw Error("[generate] repeat_window: expected 0 (all tokens) to {}, found {}", kMaxRepeatWindow,
+                sampling.repeat_window);
+  }
+  if (sampling.repeat_window != kDefaultRepeatWindow && sampling.repeat_penalty == 1.0f) {
+    throw Error("[generate] repeat_window: expected together with a repeat_penalty other than 1, found {} without one",
+                sampling.repeat_window);
+  }
+}
+
 }  // namespace
 
 void check(const Sampling& sampling) {
@@ -45,6 +59,10 @@ void check(const Sampling& sampling) {
   if (!(sampling.top_p > 0.0f && sampling.top_p <= 1.0f)) {
     throw Error("[generate] top_p: expected more than 0 and at most 1, found {}", sampling.top_p);
   }
+  if (!(sampling.min_p >= 0.0f && sampling.min_p <= 1.0f)) {
+    throw Error("[generate] min_p: expected 0 to 1, found {}", sampling.min_p);
+  }
+  check_repeat(sampling);
 }
 
 Sampler::Sampler(const Sampling& sampling, size_t vocabulary) : sampling_(sampling), candidates_(vocabulary) {
@@ -64,7 +82,7 @@ int32_t Sampler::pick(std::span<const float> logits, uint32_t index) {
     const double below = static_cast<double>(logits[i]) - static_cast<double>(logits[best]);
     candidates_[i] = {logits[i], static_cast<int32_t>(i), std::exp(below / static_cast<double>(sampling_.temperature))};
   }
-  return draw(top_p(top_k(candidates_)), index);
+  return draw(min_p(top_p(top_k(candidates_))), index);
 }
 
 std::span<Sampler::Candidate> Sampler::top_k(std::span<Candidate> candidates) const {
@@ -93,6 +111,15 @@ std::span<Sampler::Candidate> Sampler::top_p(std::span<Candidate> candidates) co
     while (saved < sorted && sum < wanted) sum += candidates[saved++].weight;
   }
   return candidates.first(saved);
+}
+
+// Keeps the order. The most likely token has the weight 1 and always stays.
+std::span<Sampler::Candidate> Sampler::min_p(std::span<Candidate> candidates) const {
+  if (sampling_.min_p == 0.0f) return candidates;
+  const auto least = static_cast<double>(sampling_.min_p);
+  const auto end = std::remove_if(candidates.begin(), candidates.end(),
+                                  [least](const Candidate& candidate) { return candidate.weight < least; });
+  return candidates.first(static_cast<size_t>(end - candidates.begin()));
 }
 
 int32_t Sampler::draw(std::span<const Candidate> candidates, uint32_t index) const {
