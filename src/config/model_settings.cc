@@ -38,20 +38,34 @@ std::string variants_text(const RunConfig& config) {
 }
 
 nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
-  return {.layers = config.model.layers,
+  return {.family = config.model.family,
+          .layers = config.model.layers,
           .heads = config.model.heads,
           .width = config.model.width,
           .context = config.model.context,
           .vocabulary = vocabulary,
           .dropout = static_cast<float>(config.model.dropout),
           .storage = storage_of(config.train.precision),
+          .max_context = config.model.max_context,
+          .inner_width = config.model.inner_width,
+          .norm_epsilon = config.model.norm_epsilon,
+          .embedding_deviation = config.model.embedding_deviation,
+          .tied_output = config.model.tied_output,
+          .zero_projections = config.model.zero_projections,
+          .rotary = {.base = config.model.rope_base,
+                     .scaling = config.model.rope_scaling,
+                     .factor = config.model.rope_factor,
+                     .low_frequency = config.model.rope_low_frequency,
+                     .high_frequency = config.model.rope_high_frequency,
+                     .original_context = config.model.rope_original_context},
+          .kv_heads = config.model.kv_heads,
+          .head_width = config.model.head_dim,
+          .attention_bias = config.model.attention_bias,
+          .mlp_bias = config.model.mlp_bias,
           .norm = config.model.norm,
           .positions = config.model.positions,
           .activation = config.model.activation,
           .qk_norm = config.model.qk_norm,
-          .zero_projections = config.model.zero_projections,
-          .embedding_deviation = config.model.embedding_deviation,
-          .tied_output = config.model.tied_output,
           .logit_cap = static_cast<float>(config.model.logit_cap)};
 }
 

@@ -34,7 +34,7 @@ size_t within(size_t wanted, size_t limit) { return wanted == 0 ? limit : std::m
 
 }  // namespace
 
-size_t max_positions(const nn::LanguageModel& model) { return model.config().context; }
+size_t max_positions(const nn::LanguageModel& model) { return model.config().positions_limit(); }
 
 size_t positions_for(const nn::LanguageModel& model, size_t prompt_tokens, size_t max_tokens) {
   const size_t limit = max_positions(model);
@@ -49,6 +49,7 @@ Decoder::Decoder(const nn::LanguageModel& model, const DecoderOptions& options)
       capacity_(within(options.capacity, limit_)),
       block_rows_(std::min(within(options.block_rows, kMaxRows), capacity_)),
       cache_{.shape = {.heads = model.activations().attention.heads,
+                       .kv_heads = model.activations().attention.kv_heads,
                        .head_dim = model.activations().attention.head_dim,
                        .capacity = capacity_},
              .blocks = std::vector<std::span<float>>(model.activations().blocks)},

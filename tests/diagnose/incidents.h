@@ -15,7 +15,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/tensor_refs.h"
 #include "diagnose/incident.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "optim/adamw.h"
 #include "run/run.h"
 #include "support/message.h"
@@ -116,7 +116,7 @@ class IncidentTest : public ::testing::Test {
                       size_t max = SIZE_MAX) const {
     const checkpoint::Checkpoint found = newest(name);
     const auto vocabulary = static_cast<uint32_t>(found.model().find("wte.weight")->shape[0]);
-    nn::Gpt2 model(model_config(config, vocabulary), false);
+    nn::Transformer model(model_config(config, vocabulary), false);
     AdamW optimizer(model.parameters(), {});
     const auto weights = checkpoint::tensor_refs(model.parameters(), model.weights().values());
     const auto states = checkpoint::optimizer_refs(model.parameters(), optimizer);

@@ -31,7 +31,7 @@ namespace {
 
 // Through several slides of the window.
 TEST(Generate, AllocatesNothingPerToken) {
-  nn::Gpt2 model(test::small_config(16), true);
+  nn::Transformer model(test::small_config(16), true);
   test::fill(model);
   Decoder decoder(model);
   const std::vector<int32_t> prompt = test::random_tokens(100, model.config().vocabulary);
@@ -49,7 +49,7 @@ TEST(Generate, AllocatesNothingPerToken) {
 }
 
 TEST(Decoder, AllocatesNothingOnceMade) {
-  nn::Gpt2 model(test::small_config(16), false);
+  nn::Transformer model(test::small_config(16), false);
   test::fill(model);
   const std::vector<int32_t> prompt = test::random_tokens(100, model.config().vocabulary);
   for (const size_t threads : {1, 3}) {

@@ -28,7 +28,7 @@ class DecoderBits : public ::testing::TestWithParam<std::tuple<nn::Variant, bool
 
 TEST_P(DecoderBits, OneTokenAtATimeIsTheWholeForward) {
   test::for_each_target([](const kernels::Target&) {
-    nn::Gpt2 model(config(), packed());
+    nn::Transformer model(config(), packed());
     test::fill(model);
     const size_t V = model.config().vocabulary;
     const Tokens tokens = test::random_tokens(model.config().context, V);
@@ -42,7 +42,7 @@ TEST_P(DecoderBits, OneTokenAtATimeIsTheWholeForward) {
 
 TEST_P(DecoderBits, AnyCutOfTheTokensGivesTheSame) {
   test::for_each_target([](const kernels::Target&) {
-    nn::Gpt2 model(config(150), packed());
+    nn::Transformer model(config(150), packed());
     test::fill(model);
     const Tokens tokens = test::random_tokens(150, model.config().vocabulary);
     const std::vector<float> expected = test::last_logits(model, tokens);
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Variants, DecoderBits,
 TEST(Decoder, SameOnEveryTargetWithFusedMultiplyAdd) {
   std::vector<std::vector<float>> results;
   test::for_each_target([&](const kernels::Target& target) {
-    nn::Gpt2 model(test::small_config(), true);
+    nn::Transformer model(test::small_config(), true);
     test::fill(model);
     Decoder decoder(model);
     std::span<const float> found;
@@ -77,7 +77,7 @@ TEST(Decoder, SameOnEveryTargetWithFusedMultiplyAdd) {
 
 // With a context of 8: 9 tokens leave 5 (4 that stay and the new one), as do 13, 17 ...
 TEST(Decoder, SlidesToTheLastHalfWhenTheContextIsFull) {
-  nn::Gpt2 model(test::small_config(8), true);
+  nn::Transformer model(test::small_config(8), true);
   test::fill(model);
   const Tokens tokens = test::random_tokens(30, model.config().vocabulary);
   Decoder decoder(model);
@@ -93,7 +93,7 @@ TEST(Decoder, SlidesToTheLastHalfWhenTheContextIsFull) {
 // Also contexts of 1 and of odd length, and prompts that are many contexts long.
 TEST(Decoder, TheWindowDoesNotDependOnHowTheTokensArrived) {
   for (const size_t context : {1u, 2u, 3u, 8u, 13u}) {
-    nn::Gpt2 model(test::small_config(context), true);
+    nn::Transformer model(test::small_config(context), true);
     test::fill(model);
     const Tokens tokens = test::random_tokens(70, model.config().vocabulary);
     Decoder singly(model);
@@ -111,7 +111,7 @@ TEST(Decoder, TheWindowDoesNotDependOnHowTheTokensArrived) {
 // Prompts of several pieces, single tokens, and slides, with more threads than heads or panels of columns.
 TEST_P(DecoderBits, AnyNumberOfThreadsGivesTheSame) {
   const test::Watchdog watchdog("decoding by teams");
-  nn::Gpt2 model(config(90), packed());
+  nn::Transformer model(config(90), packed());
   test::fill(model);
   const Tokens tokens = test::random_tokens(150, model.config().vocabulary);
   Decoder alone(model);
@@ -134,7 +134,7 @@ TEST_P(DecoderBits, AnyNumberOfThreadsGivesTheSame) {
 TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
   const test::Watchdog watchdog("teams of several sizes");
   const auto members = [](size_t width, size_t rows) {
-    const nn::Gpt2 model({.layers = 1, .heads = 1, .width = width, .context = 1024, .vocabulary = 10}, false);
+    const nn::Transformer model({.layers = 1, .heads = 1, .width = width, .context = 1024, .vocabulary = 10}, false);
     return Decoder(model, {.threads = 12}).members_for(rows);
   };
   EXPECT_EQ(members(48, 1), 1u);
@@ -145,7 +145,7 @@ TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
   EXPECT_EQ(members(256, 1), 5u) << "panels";
   EXPECT_EQ(members(256, 64), 12u) << "threads";
 
-  nn::Gpt2 model(test::small_config(), true);
+  nn::Transformer model(test::small_config(), true);
   test::fill(model);
   Decoder decoder(model, {.threads = 4});
   ASSERT_EQ(decoder.members_for(1), 1u);
@@ -158,7 +158,7 @@ TEST(Decoder, ThreadsShareOnlyWhatIsWorthIt) {
 
 TEST(Decoder, WhatAMemberThrowsReachesTheCallerAndTheNextCallGoesOn) {
   const test::Watchdog watchdog("a member that throws");
-  nn::Gpt2 model(test::small_config(), true);
+  nn::Transformer model(test::small_config(), true);
   test::fill(model);
   const Tokens tokens = test::random_tokens(10, model.config().vocabulary);
   for (const size_t threads : {1u, 2u, 5u}) {
@@ -175,7 +175,7 @@ TEST(Decoder, WhatAMemberThrowsReachesTheCallerAndTheNextCallGoesOn) {
 
 // Exactly as many positions as were asked for: the last one, and an Error that changes nothing beyond.
 TEST(Decoder, CapacityLimitsMemoryAndNotTheResult) {
-  nn::Gpt2 model(test::small_config(400), true);
+  nn::Transformer model(test::small_config(400), true);
   test::fill(model);
   const Tokens tokens = test::random_tokens(21, model.config().vocabulary);
   Decoder whole(model), small(model, {.capacity = 20});
@@ -193,7 +193,7 @@ TEST(Decoder, CapacityLimitsMemoryAndNotTheResult) {
 }
 
 TEST(Decoder, PositionsForATextAreItsTokensUpToTheLimitOfTheModel) {
-  const nn::Gpt2 model(test::small_config(100), false);
+  const nn::Transformer model(test::small_config(100), false);
   constexpr size_t kHuge = std::numeric_limits<size_t>::max();
   EXPECT_EQ(max_positions(model), 100u);
   EXPECT_EQ(positions_for(model, 3, 20), 23u);
@@ -205,7 +205,7 @@ TEST(Decoder, PositionsForATextAreItsTokensUpToTheLimitOfTheModel) {
 
 // Also of slides, and of a prompt that ends within a block.
 TEST_P(DecoderBits, AnyBlockSizeGivesTheSame) {
-  nn::Gpt2 model(config(90), packed());
+  nn::Transformer model(config(90), packed());
   test::fill(model);
   const Tokens tokens = test::random_tokens(140, model.config().vocabulary);
   std::vector<float> expected;
@@ -219,7 +219,7 @@ TEST_P(DecoderBits, AnyBlockSizeGivesTheSame) {
 }
 
 TEST(Decoder, RestartGivesTheSameAsAppendAndKeepsWhatIsEqual) {
-  nn::Gpt2 model(test::small_config(37), true);
+  nn::Transformer model(test::small_config(37), true);
   test::fill(model);
   size_t passes = 0;
   Decoder decoder(model, {.block_rows = 1, .before_pass = [&](const Member&) { ++passes; }});
@@ -247,7 +247,7 @@ TEST(Decoder, RestartGivesTheSameAsAppendAndKeepsWhatIsEqual) {
 }
 
 TEST(Decoder, TellsHowFarALongPromptIs) {
-  nn::Gpt2 model(test::small_config(37), true);
+  nn::Transformer model(test::small_config(37), true);
   test::fill(model);
   std::vector<std::pair<size_t, size_t>> calls;
   bool armed = false;
@@ -268,7 +268,7 @@ TEST(Decoder, TellsHowFarALongPromptIs) {
 }
 
 TEST(Decoder, ClearStartsAfresh) {
-  nn::Gpt2 model(test::small_config(), true);
+  nn::Transformer model(test::small_config(), true);
   test::fill(model);
   Decoder decoder(model);
   decoder.append(test::random_tokens(20, 53, 1));
@@ -279,7 +279,7 @@ TEST(Decoder, ClearStartsAfresh) {
 }
 
 TEST(Decoder, BadTokensAreErrorsThatChangeNothing) {
-  nn::Gpt2 model(test::small_config(), true);
+  nn::Transformer model(test::small_config(), true);
   test::fill(model);
   Decoder decoder(model);
   const Tokens good = test::random_tokens(10, 53);

@@ -26,7 +26,7 @@ struct Model {
     EXPECT_EQ(count, made.size());
     return made;
   }
-  nn::Gpt2 gpt;
+  nn::Transformer gpt;
   Decoder decoder;
 };
 
@@ -225,7 +225,7 @@ class GenerateBpe : public ::testing::Test {
 
   std::unique_ptr<data::Tokenizer> tokenizer_ = learned();
   int32_t end_ = tokenizer_->end_of_text().value();
-  nn::Gpt2 gpt_{config(static_cast<size_t>(tokenizer_->vocabulary_size()) + 20), true};
+  nn::Transformer gpt_{config(static_cast<size_t>(tokenizer_->vocabulary_size()) + 20), true};
   Decoder decoder_{gpt_};
 };
 

@@ -41,7 +41,7 @@ class GeneratedTextTest : public ::testing::Test {
   }
 
   std::unique_ptr<data::Tokenizer> tokenizer_ = std::make_unique<data::ByteTokenizer>();
-  nn::Gpt2 gpt_{config(), true};
+  nn::Transformer gpt_{config(), true};
   Decoder decoder_{gpt_};
   GenerateOptions options_{.max_tokens = 200, .sampling = {.seed = 2}};
 };
