@@ -54,7 +54,8 @@ The options apply in this order: --repeat-penalty, --temperature, --top-k, --top
 with --temperature 0, the others do not. A text ends before the first --stop text, which is not printed.
 
 A model with a bpe tokenizer stops at the end of a document; with --ignore-end it writes <|endoftext|> and continues
-with the next one. The same holds for the tokens that generation_config.json in the run lists as eos_token_id. In a prompt, <|endoftext|> is that token. A model whose operations are too small to be split uses
+with the next one. The same holds for the tokens that generation_config.json in the run lists as eos_token_id. In a
+prompt, <|endoftext|> is that token. A model whose operations are too small to be split uses
 fewer threads than requested.)";
 
 // Files and pipes get the raw text; a terminal would interpret escape codes in it.

@@ -11,6 +11,10 @@
 namespace quern {
 namespace {
 
+// The k most likely of V tokens are found by a heap if k is at most V / kHeapShare, otherwise by nth_element. With
+// 151,936 tokens and k = 40: 0.2 ms against 2.3 ms.
+constexpr size_t kHeapShare = 64;
+
 // In [0, 1), 53 bits.
 double uniform(const Sampling& sampling, uint32_t index) {
   const RandomStream stream{
@@ -78,19 +82,42 @@ int32_t Sampler::pick(std::span<const float> logits, uint32_t index) {
   logits = logits.first(candidates_.size());
   const size_t best = likeliest(logits);
   if (sampling_.temperature == 0.0f) return static_cast<int32_t>(best);
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const double below = static_cast<double>(logits[i]) - static_cast<double>(logits[best]);
-    candidates_[i] = {logits[i], static_cast<int32_t>(i), std::exp(below / static_cast<double>(sampling_.temperature))};
+  const std::span<Candidate> candidates = top_k(logits);
+  for (Candidate& candidate : candidates) {
+    const double below = static_cast<double>(candidate.logit) - static_cast<double>(logits[best]);
+    candidate.weight = std::exp(below / static_cast<double>(sampling_.temperature));
   }
-  return draw(min_p(top_p(top_k(candidates_))), index);
+  return draw(min_p(top_p(candidates)), index);
 }
 
-std::span<Sampler::Candidate> Sampler::top_k(std::span<Candidate> candidates) const {
+std::span<Sampler::Candidate> Sampler::top_k(std::span<const float> logits) {
   const auto k = static_cast<size_t>(sampling_.top_k);
-  if (k == 0 || k >= candidates.size()) return candidates;
+  if (k == 0 || k >= logits.size()) return all_of(logits);
+  if (k <= logits.size() / kHeapShare) return top_of(logits, k);
+  const std::span<Candidate> candidates = all_of(logits);
   std::nth_element(candidates.begin(), candidates.begin() + sampling_.top_k, candidates.end(), likelier);
   std::sort(candidates.begin(), candidates.begin() + sampling_.top_k, likelier);  // nth_element's order is unspecified
   return candidates.first(k);
+}
+
+std::span<Sampler::Candidate> Sampler::all_of(std::span<const float> logits) {
+  for (size_t i = 0; i < logits.size(); ++i) candidates_[i] = {logits[i], static_cast<int32_t>(i), 0.0};
+  return candidates_;
+}
+
+// By a heap with the least likely of k tokens on top, which few tokens replace. A later token with an equal logit is
+// less likely than it.
+std::span<Sampler::Candidate> Sampler::top_of(std::span<const float> logits, size_t k) {
+  const std::span<Candidate> heap = all_of(logits.first(k)).first(k);
+  std::make_heap(heap.begin(), heap.end(), likelier);
+  for (size_t i = k; i < logits.size(); ++i) {
+    if (!(logits[i] > heap.front().logit)) continue;
+    std::pop_heap(heap.begin(), heap.end(), likelier);
+    heap.back() = {logits[i], static_cast<int32_t>(i), 0.0};
+    std::push_heap(heap.begin(), heap.end(), likelier);
+  }
+  std::sort_heap(heap.begin(), heap.end(), likelier);
+  return heap;
 }
 
 // Sorts the most likely tokens first, in growing pieces: a few tokens usually hold most of the probability, and sorting

@@ -50,7 +50,9 @@ class Sampler {
     double weight;  // probability, relative to that of the most likely token
   };
   static bool likelier(const Candidate& a, const Candidate& b);
-  std::span<Candidate> top_k(std::span<Candidate> candidates) const;
+  std::span<Candidate> top_k(std::span<const float> logits);  // without weights
+  std::span<Candidate> all_of(std::span<const float> logits);
+  std::span<Candidate> top_of(std::span<const float> logits, size_t k);
   std::span<Candidate> top_p(std::span<Candidate> candidates) const;
   std::span<Candidate> min_p(std::span<Candidate> candidates) const;
   int32_t draw(std::span<const Candidate> candidates, uint32_t index) const;

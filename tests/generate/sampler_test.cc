@@ -86,6 +86,19 @@ TEST(Sampler, TopKCutsTiesByTheLowerId) {
   }
 }
 
+// Over the number of tokens from which they are found in another way, with many ties.
+TEST(Sampler, TopKOverAManyTokenVocabularyIsThatOfAFullSort) {
+  std::vector<float> logits = test::normal(1000, 6);
+  for (float& logit : logits) logit = std::round(4 * logit) / 4;
+  std::vector<size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
+  for (const size_t k : {1u, 2u, 14u, 15u, 16u, 17u, 100u}) {
+    const std::set<size_t> expected(order.begin(), order.begin() + static_cast<ptrdiff_t>(k));
+    EXPECT_EQ(taken({.temperature = 3.0f, .top_k = static_cast<int64_t>(k)}, logits), expected) << k;
+  }
+}
+
 // Probabilities 1/2, 1/4, 1/8, 1/8: the fewest that reach p, never none.
 TEST(Sampler, TopPKeepsTheFewestThatReachItAndCutsTiesByTheLowerId) {
   const std::vector<float> logits = {std::log(0.125f), std::log(0.5f), std::log(0.125f), std::log(0.25f)};
