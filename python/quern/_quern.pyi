@@ -13,6 +13,8 @@ class Error(ValueError): ...
 class TextStream(Iterator[str]):
     def __iter__(self) -> TextStream: ...
     def __next__(self) -> str: ...
+    @property
+    def finish(self) -> str | None: ...
 
 class Model:
     @property
@@ -46,6 +48,10 @@ class Model:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repeat_penalty: float = 1.0,
+        repeat_window: int = 64,
+        stop: list[str] | tuple[str, ...] | None = None,
         seed: int = 0,
         ignore_end: bool = False,
         threads: int | None = None,
@@ -60,6 +66,10 @@ class Model:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repeat_penalty: float = 1.0,
+        repeat_window: int = 64,
+        stop: list[str] | tuple[str, ...] | None = None,
         seed: int = 0,
         ignore_end: bool = False,
         threads: int | None = None,
@@ -73,6 +83,10 @@ class Model:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repeat_penalty: float = 1.0,
+        repeat_window: int = 64,
+        stop: list[str] | tuple[str, ...] | None = None,
         seed: int = 0,
         ignore_end: bool = False,
         threads: int | None = None,

@@ -131,15 +131,21 @@ inline constexpr const char* kGenerateDoc =
 
 temperature: below 1 gives more likely text, above 1 more surprising text, 0 always the most likely token. top_k:
 sample from the k most likely tokens only; 0 for all. top_p: sample only from the most likely tokens whose
-probabilities add up to this. The same prompt and seed give the same text with any number of threads, and the same text
-as `quern generate` prints after the prompt. Without a prompt, the text starts with a new line; with "", at the
-beginning of a document. It ends where the model ends the document; with ignore_end=True it contains "<|endoftext|>"
-there and continues. samples: return a list of this many texts; text i is the same for any number of them.
+probabilities add up to this. min_p: sample only from tokens at least this many times as likely as the most likely one.
+repeat_penalty: above 1, tokens among the last repeat_window ones (0: all), prompt included, become less likely. The
+penalty applies first, then temperature, top_k, top_p and min_p. stop: a list of str; the text ends before the first
+occurrence of any of them.
+
+The same prompt and seed give the same text with any number of threads, and the same text as `quern generate` prints
+after the prompt. Without a prompt, the text starts with a new line; with "", at the beginning of a document. It ends
+where the model ends the document; with ignore_end=True it contains "<|endoftext|>" there and continues. samples: return a list of this many texts; text i is the same for any number of them.
 
 >>> len(model.generate("Once", tokens=20, samples=3))
 3
 >>> model.generate("Once", tokens=20, seed=7) == model.generate("Once", tokens=20, seed=7)
-True)";
+True
+>>> "\n" in model.generate("Once", tokens=200, min_p=0.05, repeat_penalty=1.1, stop=["\n"])
+False)";
 
 inline constexpr const char* kStreamDoc =
     R"(Returns an iterator over the text of generate(), piece by piece as it is generated.
@@ -152,5 +158,14 @@ inline constexpr const char* kTextStreamDoc = R"(The iterator that Model.stream(
 >>> pieces = model.stream("Once", tokens=20)
 >>> next(pieces) + "".join(pieces) == model.generate("Once", tokens=20)
 True)";
+
+inline constexpr const char* kFinishDoc = R"(Why the text ended; None before its end.
+
+"length" after `tokens` tokens, "end" where the model ended it, "stop" at a stop string.
+
+>>> pieces = model.stream("Once", tokens=20)
+>>> text = "".join(pieces)
+>>> pieces.finish
+'length')";
 
 }  // namespace quern::python

@@ -28,13 +28,13 @@ inline constexpr uint64_t kMaxLanes = 1024;
 // from it. Defaults are those of the preset tiny. To add a field, add a member here and a row there.
 struct RunConfig {
   struct Model {
-    nn::Family family = nn::Family::kGpt2;
     uint64_t layers = 4;
     uint64_t heads = 4;
     uint64_t width = 128;
     uint64_t context = 128;
     uint64_t vocabulary = 0;
     double dropout = 0.0;
+    nn::Family family = nn::Family::kGpt2;
     uint64_t max_context = 0;
     uint64_t inner_width = 0;
     uint64_t kv_heads = 0;
@@ -190,7 +190,7 @@ std::string_view policy_name(Policy policy);
 // Error, listing the presets, for an unknown name.
 RunConfig preset(std::string_view name);
 std::vector<std::string_view> preset_names();
-std::string preset_list();  // "tiny, small, ... or ten-minutes"
+std::string preset_list();  // "tiny, small, ... or llama-small"
 
 // Sets the fields, and the history, that the TOML text contains and leaves the others unchanged. Error with
 // `file`:line:column for a syntax error, an unknown name (with a suggestion), a wrong type, or a value out of range;

@@ -59,7 +59,8 @@ struct MergeText {
   friend bool operator==(const MergeText&, const MergeText&) = default;
 };
 
-struct TokenizerParts {
+// What is done to a text besides merging.
+struct TokenizerRules {
   TokenizerModel model = TokenizerModel::kByteLevelBpe;
   PretokenizerKind pretokenizer = PretokenizerKind::kGpt2;
   NormalizerKind normalizer = NormalizerKind::kNone;
@@ -69,6 +70,10 @@ struct TokenizerParts {
   bool byte_fallback = false;  // characters without a token become <0xNN>; SentencePiece only
   bool fuse_unknown = false;   // consecutive unknown characters are one `unk`
 
+  friend bool operator==(const TokenizerRules&, const TokenizerRules&) = default;
+};
+
+struct TokenizerParts : TokenizerRules {
   // By id, as files spell them. Byte-level: normal tokens in GPT-2's alphabet (byte_alphabet.h), others verbatim.
   // SentencePiece: spaces as U+2581, bytes as <0x0A>.
   std::vector<std::string> tokens;
@@ -102,12 +107,12 @@ TokenizerParts parts_for_gguf(std::string_view model, std::string_view pre, std:
 
 // GGUF's model llama has a score for each token instead of merges. The merges are all divisions of normal tokens into
 // two normal tokens, those of the highest score first. Error unless there are as many scores and types as tokens, or if
-// a score is not a number.
+// a score is not a number or a token is longer than 1024 bytes.
 std::vector<MergeText> merges_from_scores(std::span<const std::string> tokens, std::span<const TokenType> types,
                                           std::span<const float> scores, std::string_view where);
 
-// Scores by id that give the same order: minus the first rank of the merges that result in the token. Tokens without a
-// merge get 0 (characters, bytes, control tokens).
+// Scores by id that give the same order: -1, -2, ... for the results of merges in order of
+// their first one, 0 for other tokens (characters, bytes, control tokens).
 std::vector<float> scores_from_merges(const TokenizerParts& parts);
 
 }  // namespace quern::data

@@ -1,6 +1,7 @@
 // Opens a trained model in the directory of its run, or loads it into memory.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -38,6 +39,7 @@ struct TrainedModel {
   std::unique_ptr<nn::LanguageModel> model;    // weights packed for inference
   std::unique_ptr<data::Tokenizer> tokenizer;  // null for a run on token shards
   RunState state;
+  std::vector<int32_t> end_tokens;  // besides the tokenizer's end of text: those of generation_config.json, if any
 
   // The tokenizer; Error if there is none.
   const data::Tokenizer& needed_tokenizer() const;

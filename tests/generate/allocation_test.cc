@@ -41,7 +41,8 @@ TEST(Generate, AllocatesNothingPerToken) {
     after = allocations.load();
     return true;
   };
-  generate(decoder, prompt, {.max_tokens = 60, .sampling = {.top_k = 20, .top_p = 0.9f}}, on_token);
+  const Sampling sampling{.top_k = 20, .top_p = 0.9f, .min_p = 0.01f, .repeat_penalty = 1.1f, .repeat_window = 30};
+  generate(decoder, prompt, {.max_tokens = 60, .sampling = sampling}, on_token);
   EXPECT_EQ(made, 60u);
   EXPECT_GT(before, 0u);
   EXPECT_EQ(after, before);

@@ -108,8 +108,8 @@ TEST_F(RankedRunTest, AreTheRunOfOneProcess) {
   const test::Watchdog watchdog("ranked runs");
   for (const bool muon : {false, true}) {
     RunConfig config = small_config();
+    config.model = muon ? test::modern(config.model) : test::llama(config.model);
     if (muon) {
-      config.model = test::modern(config.model);
       config.optimizer.kind = OptimizerRule::kMuon;
       config.data.sampling = Sampling::kEpoch;
     }

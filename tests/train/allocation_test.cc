@@ -105,10 +105,13 @@ TEST(Trainer, WarmStepDoesNotAllocate) {
       check(config, fmt::format("{}, {}", precision_name(precision), recompute));
     }
   }
-  config.model = ::quern::test::modern(config.model);
-  for (const OptimizerRule kind : {OptimizerRule::kAdamW, OptimizerRule::kMuon}) {
-    config.optimizer.kind = kind;
-    check(config, kind == OptimizerRule::kMuon ? "modern, Muon" : "modern");
+  const RunConfig::Model gpt2 = config.model;
+  for (const ::quern::test::ModelKind& model : ::quern::test::model_kinds()) {
+    config.model = model.apply(gpt2);
+    for (const OptimizerRule kind : {OptimizerRule::kAdamW, OptimizerRule::kMuon}) {
+      config.optimizer.kind = kind;
+      check(config, model.name + (kind == OptimizerRule::kMuon ? ", Muon" : ""));
+    }
   }
 }
 

@@ -103,7 +103,7 @@ double Transformer::forward_backward(const MicroBatch& batch, const BackwardArgs
   normalise_output(pass);
   pass.show(layers_.final_norm.name(), work.inner.data(), n);
   layers_.output.forward_backward(pass, args.scale);
-  pass.show("gradient of " + layers_.final_norm.name(), work.dinner.data(), n);
+  if (args.watch != nullptr) pass.show("gradient of " + layers_.final_norm.name(), work.dinner.data(), n);
   const double sum = sum_of_losses(batch, work);
   backward(pass);
   return sum;

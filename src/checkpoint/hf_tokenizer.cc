@@ -1,0 +1,34 @@
+#include "checkpoint/hf_tokenizer.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/json.h"
+
+namespace quern::checkpoint {
+namespace {
+
+// A text longer than the context is the only thing that transformers warns about. It would also remove spaces before
+// punctuation in decoded text by default, which changes the text.
+std::string config_json(const data::Tokenizer* tokenizer, size_t context) {
+  nlohmann::ordered_json json = {{"tokenizer_class", "PreTrainedTokenizerFast"},
+                                 {"model_max_length", context},
+                                 {"clean_up_tokenization_spaces", false}};
+  if (tokenizer != nullptr && tokenizer->end_of_text()) {
+    const auto token = [&](int32_t id) { return std::string(tokenizer->bytes_of(id)); };
+    const int32_t end = *tokenizer->end_of_text();
+    json["bos_token"] = token(tokenizer->begin_of_text().value_or(end));
+    for (const char* role : {"eos_token", "pad_token"}) json[role] = token(end);
+  }
+  return json_text(json, 2) + "\n";
+}
+
+}  // namespace
+
+std::vector<ExtraFile> hf_tokenizer_files(const data::Tokenizer* tokenizer, size_t context) {
+  std::vector<ExtraFile> files;
+  if (tokenizer != nullptr) files.push_back({.name = "tokenizer.json", .text = tokenizer->to_json()});
+  files.push_back({.name = "tokenizer_config.json", .text = config_json(tokenizer, context)});
+  return files;
+}
+
+}  // namespace quern::checkpoint
