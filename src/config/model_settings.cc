@@ -70,13 +70,13 @@ nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
 }
 
 void set_model(RunConfig& config, const nn::ModelConfig& model, double dropout) {
-  config.model = {.family = model.family,
-                  .layers = model.layers,
+  config.model = {.layers = model.layers,
                   .heads = model.heads,
                   .width = model.width,
                   .context = model.context,
                   .vocabulary = model.vocabulary,
                   .dropout = dropout,
+                  .family = model.family,
                   .max_context = model.max_context,
                   .inner_width = model.inner_width,
                   .kv_heads = model.kv_heads,

@@ -68,7 +68,8 @@ SpecialTokens special_tokens(std::span<const checkpoint::ExtraFile> files, const
   }
   SpecialTokens tokens;
   if (tokenizer == nullptr || !tokenizer->end_of_text()) return tokens;
-  tokens.bos = tokens.pad = tokenizer->end_of_text();
+  tokens.pad = tokenizer->end_of_text();
+  tokens.bos = tokenizer->begin_of_text() ? tokenizer->begin_of_text() : tokens.pad;
   tokens.eos = {*tokenizer->end_of_text()};
   return tokens;
 }
