@@ -61,11 +61,13 @@ std::optional<RotaryConfig> rotary_from_factors(double base, std::span<const flo
   RotaryConfig rotary{.base = base, .scaling = nn::RotaryScaling::kLlama3};
   rotary.factor = factors.empty() ? 0.0 : double{factors.back()};  // of the lowest frequency
   if (!(rotary.factor > 1.0 && rotary.factor <= 1e6)) return std::nullopt;
-  for (size_t context = 8192; context >= 512; context /= 2) {
+  const size_t usual = rotary.original_context;
+  if (gives(rotary, factors)) return rotary;
+  for (size_t context = 16; context <= nn::kMaxContext; context *= 2) {
     rotary.original_context = context;
     if (gives(rotary, factors)) return rotary;
   }
-  rotary.original_context = 8192;
+  rotary.original_context = usual;
   const std::optional<RotaryConfig> fitted = fit(rotary, factors);
   return fitted && gives(*fitted, factors) ? fitted : std::nullopt;
 }
