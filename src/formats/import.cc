@@ -45,7 +45,10 @@ train::RunConfig config_of(const ModelSource& source, uint64_t context) {
   train::set_model(config, source.config.model, source.config.dropout);
   config.model.context = context;
   config.model.max_context = source.config.model.positions_limit();
-  if (source.tokenizer != nullptr) config.data.tokenizer = train::tokenizer_kind(source.tokenizer->name());
+  if (source.tokenizer != nullptr) {
+    config.data.tokenizer = train::tokenizer_kind(source.tokenizer->name());
+    config.data.vocabulary = std::max<uint64_t>(256, static_cast<uint64_t>(source.tokenizer->vocabulary_size()));
+  }
   config.train.steps = 0;
   config.train.batch = 4;
   config.optimizer.rate = 5e-5;

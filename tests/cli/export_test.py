@@ -50,7 +50,7 @@ class Export(program.ProgramTest):
         self.train("run", *SETTINGS)
         run, out = self.path("run"), ("--out", self.path("out"))
         self.fails("export", *out, says=["export: expected RUN, a trained run"])
-        self.fails("export", run, says=["export: expected --out DIR, a new directory"])
+        self.fails("export", run, says=["export: expected OUT, a new directory or file"])
         self.fails("export", run, "--run", run, *out, says=["expected RUN or --run DIR, found both"])
         self.fails("export", run, "--checkpoint", "4", *out,
                    says=["run: checkpoint: expected newest, best, the path of one, or one of the saved steps 3, 6, 9, found '4'"])
