@@ -14,7 +14,10 @@ std::string config_json(const data::Tokenizer* tokenizer, size_t context) {
                                  {"model_max_length", context},
                                  {"clean_up_tokenization_spaces", false}};
   if (tokenizer != nullptr && tokenizer->end_of_text()) {
-    for (const char* role : {"bos_token", "eos_token", "pad_token"}) json[role] = data::kEndOfText;
+    const auto token = [&](int32_t id) { return std::string(tokenizer->bytes_of(id)); };
+    const int32_t end = *tokenizer->end_of_text();
+    json["bos_token"] = token(tokenizer->begin_of_text().value_or(end));
+    for (const char* role : {"eos_token", "pad_token"}) json[role] = token(end);
   }
   return json_text(json, 2) + "\n";
 }

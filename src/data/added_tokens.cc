@@ -1,7 +1,7 @@
 #include "data/added_tokens.h"
 
 #include <algorithm>
-#include <cassert>
+#include <cstring>
 
 namespace quern::data {
 namespace {
@@ -21,11 +21,19 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tok
     if (range.end == 0) range.begin = i;
     range.end = i + 1;
   }
+  if (!tokens_.empty() && first_byte(tokens_.front().content) == first_byte(tokens_.back().content)) {
+    only_first_byte_ = static_cast<int>(first_byte(tokens_.front().content));
+  }
 }
 
 AddedTokens::Found AddedTokens::find(std::string_view text) const noexcept {
   if (tokens_.empty()) return {text.size(), nullptr};
   for (size_t at = 0; at < text.size(); ++at) {
+    if (only_first_byte_ >= 0) {  // as in most vocabularies, where they start with "<"
+      const void* const next = std::memchr(text.data() + at, only_first_byte_, text.size() - at);
+      if (next == nullptr) break;
+      at = static_cast<size_t>(static_cast<const char*>(next) - text.data());
+    }
     const Range range = by_first_byte_[static_cast<unsigned char>(text[at])];
     for (size_t i = range.begin; i < range.end; ++i) {
       if (text.substr(at).starts_with(tokens_[i].content)) return {at, &tokens_[i]};

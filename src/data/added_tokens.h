@@ -14,7 +14,8 @@ namespace quern::data {
 struct AddedToken {
   std::string content;  // valid UTF-8, not empty
   int32_t id = 0;
-  bool special = true;  // Hugging Face omits special tokens from decoded text by default; Quern includes them
+  bool special = true;      // Hugging Face omits special tokens from decoded text by default; Quern includes them
+  bool normalized = false;  // matched, in normalised form, after the text was normalised
 };
 
 // Immutable and thread-safe.
@@ -24,6 +25,7 @@ class AddedTokens {
   explicit AddedTokens(std::vector<AddedToken> tokens);
 
   std::span<const AddedToken> list() const noexcept { return tokens_; }
+  bool empty() const noexcept { return tokens_.empty(); }
 
   struct Found {
     size_t at = 0;                      // text.size() if there is none
@@ -40,6 +42,7 @@ class AddedTokens {
     size_t end = 0;
   };
   std::array<Range, 256> by_first_byte_{};
+  int only_first_byte_ = -1;  // if all tokens start with the same one
 };
 
 }  // namespace quern::data

@@ -1,6 +1,7 @@
 #include "data/bpe_check.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -13,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxTokens = size_t{1} << 30;  // ids are int32
 
-std::vector<bool> which_are_added(const BpeModel& model, std::string_view where) {
+std::vector<bool> check_added(const BpeModel& model, std::string_view where) {
   std::vector<bool> is_added(model.tokens.size());
   std::unordered_set<std::string_view> contents;
   for (const AddedToken& token : model.added) {
@@ -40,7 +41,7 @@ std::vector<bool> which_are_added(const BpeModel& model, std::string_view where)
 class Checker {
  public:
   Checker(const BpeModel& model, std::string_view where)
-      : model_(model), where_(where), is_added_(which_are_added(model, where)) {}
+      : model_(model), where_(where), is_added_(check_added(model, where)) {}
 
   void tokens() {
     if (model_.tokens.size() > kMaxTokens) {
@@ -48,7 +49,14 @@ class Checker {
     }
     for (size_t id = 0; id < model_.tokens.size(); ++id) {
       const std::string& bytes = model_.tokens[id];
+      if (model_.is_unused(id)) {
+        if (!bytes.empty() || is_added_[id]) throw Error("[tokenizer] {}: unused token {} has a text", where_, id);
+        continue;
+      }
       if (bytes.empty()) throw Error("[tokenizer] {}: token {} is empty", where_, id);
+      if (model_.is_sentence_piece() && valid_utf8_length(bytes) < bytes.size()) {
+        throw Error("[tokenizer] {}: token {}: expected UTF-8, found {}", where_, id, in_quotes(bytes));
+      }
       if (is_added_[id]) continue;
       const auto [earlier, is_new] = id_of_.emplace(bytes, id);
       if (!is_new) {
@@ -57,11 +65,12 @@ class Checker {
     }
   }
 
-  // In tokenizer.json, added tokens are written verbatim and others in GPT-2's alphabet; no two may be spelled the
-  // same.
+  // In tokenizer.json, added tokens are written verbatim and others, if byte-level, in GPT-2's alphabet; no two may be
+  // spelled the same.
   void added() const {
     for (const AddedToken& token : model_.added) {
-      const std::optional<std::string> bytes = from_alphabet(token.content);
+      const std::optional<std::string> bytes =
+          model_.is_sentence_piece() ? token.content : from_alphabet(token.content);
       const auto other = bytes ? id_of_.find(*bytes) : id_of_.end();
       if (other != id_of_.end()) {
         throw Error("[tokenizer] {}: added token {}: expected a text that differs from token {}", where_,
@@ -70,13 +79,36 @@ class Checker {
     }
   }
 
+  // Published vocabularies of the SmolLM and StarCoder family lack bytes that their text did not contain.
   void bytes() const {
-    const std::array<int32_t, 256> ids = ids_of_bytes(model_);
-    for (size_t byte = 0; byte < ids.size(); ++byte) {
-      if (ids[byte] < 0) {
-        throw Error("[tokenizer] {}: expected a token for each of the 256 bytes, found none for 0x{:02x}", where_,
-                    byte);
+    const TokenizerRules& rules = model_.rules;
+    if (model_.is_sentence_piece() ? !rules.byte_fallback : rules.pretokenizer == PretokenizerKind::kDigitsGpt2) return;
+    std::array<bool, 256> found{};
+    for (const std::string& token : model_.tokens) {
+      const int byte = model_.is_sentence_piece() ? byte_of_token(token)
+                       : token.size() == 1        ? static_cast<unsigned char>(token[0])
+                                                  : -1;
+      if (byte >= 0) found[static_cast<size_t>(byte)] = true;
+    }
+    const auto missing = std::ranges::find(found, false);
+    if (missing != found.end()) {
+      throw Error("[tokenizer] {}: expected a token for each of the 256 bytes, found none for 0x{:02x}", where_,
+                  missing - found.begin());
+    }
+  }
+
+  void roles() const {
+    const auto check = [&](std::string_view role, const std::optional<int32_t>& id) {
+      if (id &&
+          (*id < 0 || static_cast<size_t>(*id) >= model_.tokens.size() || model_.is_unused(static_cast<size_t>(*id)))) {
+        throw Error("[tokenizer] {}: {} token: expected the id of a token, found {}", where_, role, *id);
       }
+    };
+    check("unknown", model_.unk);
+    check("begin-of-text", model_.begin_of_text);
+    check("end-of-text", model_.end_of_text);
+    if (model_.is_sentence_piece() && !model_.rules.byte_fallback && !model_.unk) {
+      throw Error("[tokenizer] {}: expected byte_fallback or an unknown token, found neither", where_);
     }
   }
 
@@ -101,7 +133,7 @@ class Checker {
       throw Error("[tokenizer] {}: merge {}: expected ids below {}, found {}", where_, rank, model_.tokens.size(), id);
     }
     const std::string& bytes = model_.tokens[static_cast<size_t>(id)];
-    if (is_added_[static_cast<size_t>(id)] && to_alphabet(bytes) != bytes) {
+    if (!model_.is_sentence_piece() && is_added_[static_cast<size_t>(id)] && to_alphabet(bytes) != bytes) {
       throw Error("[tokenizer] {}: merge {}: expected tokens that are not added, found {}", where_, rank,
                   in_quotes(bytes));
     }
@@ -114,29 +146,27 @@ class Checker {
   std::unordered_map<std::string_view, size_t> id_of_;  // of tokens that are not added
 };
 
+void remove_merges_of_special(BpeModel& model) {
+  std::vector<bool> is_special(model.tokens.size());
+  for (size_t id = 0; id < model.tokens.size(); ++id) is_special[id] = byte_of_token(model.tokens[id]) >= 0;
+  for (const AddedToken& token : model.added) is_special[static_cast<size_t>(token.id)] = token.special;
+  if (model.unk) is_special[static_cast<size_t>(*model.unk)] = true;
+  std::erase_if(model.merges, [&](const Merge& merge) {
+    return is_special[static_cast<size_t>(merge.left)] || is_special[static_cast<size_t>(merge.right)] ||
+           is_special[static_cast<size_t>(merge.result)];
+  });
+}
+
 }  // namespace
 
-void check_bpe_model(const BpeModel& model, std::string_view where) {
+void check_bpe_model(BpeModel& model, std::string_view where) {
   Checker checker(model, where);
   checker.tokens();
   checker.added();
   checker.bytes();
+  checker.roles();
   checker.merges();
-}
-
-// A byte may also exist as an added token with another id; plain text then uses the plain one.
-std::array<int32_t, 256> ids_of_bytes(const BpeModel& model) {
-  std::vector<bool> is_added(model.tokens.size());
-  for (const AddedToken& token : model.added) is_added[static_cast<size_t>(token.id)] = true;
-  std::array<int32_t, 256> ids;
-  ids.fill(-1);
-  for (const bool added : {true, false}) {
-    for (size_t id = 0; id < model.tokens.size(); ++id) {
-      if (model.tokens[id].size() != 1 || is_added[id] != added) continue;
-      ids[static_cast<unsigned char>(model.tokens[id][0])] = static_cast<int32_t>(id);
-    }
-  }
-  return ids;
+  if (model.is_sentence_piece()) remove_merges_of_special(model);
 }
 
 }  // namespace quern::data

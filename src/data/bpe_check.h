@@ -1,18 +1,14 @@
-// Checks the consistency of a byte-level BPE model.
+// Checks the consistency of a BPE model.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <string_view>
 
-#include "data/bpe_tokenizer.h"
+#include "data/bpe_model.h"
 
 namespace quern::data {
 
-// Throws the Errors documented at the constructor of BpeTokenizer.
-void check_bpe_model(const BpeModel& model, std::string_view where);
-
-// The id of each single byte in a checked model.
-std::array<int32_t, 256> ids_of_bytes(const BpeModel& model);
+// Throws the Errors documented at the constructor of BpeTokenizer. Removes merges of SentencePiece that involve byte,
+// unknown or special tokens: some converters write them, and ordinary text must not turn into a special token.
+void check_bpe_model(BpeModel& model, std::string_view where);
 
 }  // namespace quern::data

@@ -1,6 +1,7 @@
 #include "data/bpe_merges.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <functional>
@@ -13,6 +14,7 @@ namespace {
 constexpr uint64_t kEmpty = UINT64_MAX;  // not a pair: ids are not negative
 constexpr uint32_t kEnd = UINT32_MAX;    // no neighbour
 constexpr int32_t kGone = -1;            // a symbol that was merged into the previous one
+constexpr size_t kShort = 24;            // symbols
 
 constexpr uint64_t pair_of(int32_t left, int32_t right) {
   return uint64_t{static_cast<uint32_t>(left)} << 32 | static_cast<uint32_t>(right);
@@ -49,6 +51,7 @@ uint32_t BpeMerges::rank(int32_t left, int32_t right) const noexcept {
 }
 
 void BpeMerges::apply(std::span<const int32_t> word, MergeScratch& scratch, std::vector<int32_t>& ids) const {
+  if (word.size() <= kShort) return apply_short(word, ids);
   load(word, scratch);
   std::vector<uint64_t>& queue = scratch.queue;
   while (!queue.empty()) {
@@ -60,6 +63,31 @@ void BpeMerges::apply(std::span<const int32_t> word, MergeScratch& scratch, std:
   for (const MergeScratch::Symbol& symbol : scratch.symbols) {
     if (symbol.id != kGone) ids.push_back(symbol.id);
   }
+}
+
+// Searches all pairs for the lowest rank, again for each merge: for a few symbols faster than keeping a queue.
+void BpeMerges::apply_short(std::span<const int32_t> word, std::vector<int32_t>& ids) const {
+  std::array<int32_t, kShort> symbols{};
+  std::array<uint32_t, kShort> ranks{};  // of each symbol with the next; kNone for the last
+  size_t n = word.size();
+  for (size_t i = 0; i < n; ++i) {
+    symbols[i] = word[i];
+    ranks[i] = i + 1 < n ? rank(word[i], word[i + 1]) : kNone;
+  }
+  while (n > 1) {
+    const auto lowest = std::min_element(ranks.begin(), ranks.begin() + static_cast<ptrdiff_t>(n));
+    if (*lowest == kNone) break;
+    const auto at = static_cast<size_t>(lowest - ranks.begin());
+    symbols[at] = merges_[*lowest].result;
+    --n;
+    for (size_t i = at + 1; i < n; ++i) {
+      symbols[i] = symbols[i + 1];
+      ranks[i] = ranks[i + 1];
+    }
+    ranks[at] = at + 1 < n ? rank(symbols[at], symbols[at + 1]) : kNone;
+    if (at > 0) ranks[at - 1] = rank(symbols[at - 1], symbols[at]);
+  }
+  ids.insert(ids.end(), symbols.begin(), symbols.begin() + static_cast<ptrdiff_t>(n));
 }
 
 // The symbols form a linked list in an array; the queue is a heap of (rank, position) of every possible merge.

@@ -51,6 +51,7 @@ class BpeMerges {
     uint32_t rank;
   };
 
+  void apply_short(std::span<const int32_t> word, std::vector<int32_t>& ids) const;
   void load(std::span<const int32_t> word, MergeScratch& scratch) const;
   void enqueue(MergeScratch& scratch, uint32_t at) const;
   void merge_at(MergeScratch& scratch, uint32_t rank, uint32_t at) const;

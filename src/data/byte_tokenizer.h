@@ -11,7 +11,9 @@ class ByteTokenizer final : public Tokenizer {
 
   std::string_view name() const noexcept override { return "byte"; }
   void encode_to(std::string_view text, std::vector<int32_t>& ids) const override;
+  void encode_part_to(std::string_view text, bool, std::vector<int32_t>& ids) const override { encode_to(text, ids); }
   std::string to_json() const override;
+  TokenizerParts parts() const override;
 };
 
 }  // namespace quern::data

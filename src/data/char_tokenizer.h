@@ -20,7 +20,9 @@ class CharTokenizer final : public Tokenizer {
 
   std::string_view name() const noexcept override { return "char"; }
   void encode_to(std::string_view text, std::vector<int32_t>& ids) const override;
+  void encode_part_to(std::string_view text, bool, std::vector<int32_t>& ids) const override { encode_to(text, ids); }
   std::string to_json() const override;
+  TokenizerParts parts() const override;
 
  private:
   void append_ids(std::string_view text, std::vector<int32_t>& ids) const;

@@ -43,18 +43,19 @@ class Lookahead {
   bool ended_ = false;
 };
 
-void visit_text(const TextSource& source, uint64_t bytes_before, const PartVisitor& visit) {
+void visit_text(const TextSource& source, CutRule rule, uint64_t bytes_before, const PartVisitor& visit) {
   Lookahead ahead(source);
   std::string scratch;
   for (;;) {
     const std::string_view rest = ahead.at_least(2 * kPartBytes + 1);
     if (rest.empty()) return;
-    const size_t length = piece_length(rest, kPartBytes);
+    const size_t length = piece_length(rest, kPartBytes, rule);
     const bool is_last = ahead.ended() && length == rest.size();
     const char next = length < rest.size() ? rest[length] : '\0';
     visit({.text = clean_text(source, rest.substr(0, length), ahead.begin(), next, scratch),
            .source = source,
            .begin = ahead.begin(),
+           .starts_document = ahead.begin() == source.begin(),
            .ends_document = is_last,
            .bytes_read = bytes_before + ahead.bytes_read()});
     ahead.use(length);
@@ -83,6 +84,7 @@ void visit_lines(const TextSource& source, uint64_t bytes_before, const PartVisi
       visit({.text = text,
              .source = source,
              .begin = 0,
+             .starts_document = true,
              .ends_document = true,
              .bytes_read = bytes_before + ahead.bytes_read()});
     });
@@ -93,10 +95,14 @@ void visit_lines(const TextSource& source, uint64_t bytes_before, const PartVisi
 
 }  // namespace
 
-void for_each_part(const TextSources& sources, const PartVisitor& visit) {
+void for_each_part(const TextSources& sources, const PartVisitor& visit, CutRule rule) {
   uint64_t before = 0;
   for (const std::shared_ptr<const TextSource>& source : sources) {
-    (source->kind() == Corpus::Kind::kJsonLines ? visit_lines : visit_text)(*source, before, visit);
+    if (source->kind() == Corpus::Kind::kJsonLines) {
+      visit_lines(*source, before, visit);
+    } else {
+      visit_text(*source, rule, before, visit);
+    }
     before += source->size();
   }
 }

@@ -6,15 +6,17 @@
 #include <string>
 #include <string_view>
 
+#include "data/cut_rule.h"
 #include "data/text_source.h"
 
 namespace quern::data {
 
-// A document or a part of one. Parts are cut as TokenBuffer::append_text() cuts text, so that no token crosses them.
+// A document or a part of one. Parts are cut by a rule (cut_rule.h), so that no token crosses them.
 struct TextPart {
   std::string_view text;  // UTF-8 with LF, except for Encoding::kBytes; valid during the call
   const TextSource& source;
   uint64_t begin;  // position in the source's text
+  bool starts_document;
   bool ends_document;
   uint64_t bytes_read;  // of all sources so far
 };
@@ -23,7 +25,7 @@ using PartVisitor = std::function<void(const TextPart& part)>;
 // Visits every document in order. Holds no more than a few megabytes of text at a time, or one document of JSON Lines.
 // Empty documents are skipped. Error, with file and position, for a file that is damaged, is not text, or changes
 // meanwhile.
-void for_each_part(const TextSources& sources, const PartVisitor& visit);
+void for_each_part(const TextSources& sources, const PartVisitor& visit, CutRule rule = CutRule::kBeforeWhiteSpace);
 
 // `text`, part of a source that begins at byte `begin` and is followed by the byte `next` (0 at the end), checked and
 // with CR LF replaced by LF, in `scratch` if there is any. Errors of check_utf8(). Returns bytes (Encoding::kBytes) as

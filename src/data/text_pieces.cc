@@ -31,11 +31,11 @@ uint64_t next_line(TextWindow& window, uint64_t from, uint64_t at, uint64_t end,
 
 // The best position to cut the text at or after `at`: piece_length() with the look-ahead that it needs. Only for
 // positions inside a plain source.
-uint64_t next_cut(TextWindow& window, uint64_t at, uint64_t end, std::string& text) {
+uint64_t next_cut(TextWindow& window, CutRule rule, uint64_t at, uint64_t end, std::string& text) {
   if (at == 0 || at >= end) return std::min(at, end);
   const uint64_t from = at - std::min(at, kPieceBytes);
   window.read(from, std::min(end, at + (at - from) + 1), text);
-  return from + piece_length(text, at - from);
+  return from + piece_length(text, at - from, rule);
 }
 
 // The number of lines before `end`. Counted only when a message needs it.
@@ -54,15 +54,16 @@ uint64_t lines_before(const TextSource& source, uint64_t end) {
 
 // Reads piece number `piece` of the bytes begin ... end - 1 and the pieces before and after it, which determine where
 // it is cut. Returns false if the text ends before it.
-bool read_text(TextWindow& window, uint64_t begin, uint64_t end, uint64_t piece, TextPieces::Raw& raw) {
+bool read_text(TextWindow& window, CutRule rule, uint64_t begin, uint64_t end, uint64_t piece, TextPieces::Raw& raw) {
   const uint64_t nominal = begin + piece * kPieceBytes;
   const uint64_t from = piece == 0 ? nominal : nominal - kPieceBytes;
   const bool ended = window.read(from, std::min(end, nominal + 2 * kPieceBytes + 1), raw.bytes);
   const std::string_view text = raw.bytes;
   if (text.size() <= nominal - from) return false;
-  raw.begin = piece == 0 ? 0 : piece_length(text, kPieceBytes);
-  raw.end = std::max(raw.begin, nominal - from + piece_length(text.substr(nominal - from), kPieceBytes));
+  raw.begin = piece == 0 ? 0 : piece_length(text, kPieceBytes, rule);
+  raw.end = std::max(raw.begin, nominal - from + piece_length(text.substr(nominal - from), kPieceBytes, rule));
   raw.position = from + raw.begin;
+  raw.starts_document = raw.position == window.source().begin();
   raw.ends_document = ended && raw.end == text.size();
   return true;
 }
@@ -89,7 +90,12 @@ void visit_lines(const TextPieces::Raw& raw, std::string_view bytes, std::string
   JsonLines lines{clean_text(source, bytes, raw.position, '\0', scratch), source.name(), 0, source.field()};
   try {
     for_each_json_line(lines, [&](std::string_view text) {
-      if (!text.empty()) visit({.text = text, .ends_document = true, .source = source.name(), .begin = raw.position});
+      if (!text.empty())
+        visit({.text = text,
+               .starts_document = true,
+               .ends_document = true,
+               .source = source.name(),
+               .begin = raw.position});
     });
   } catch (const Error&) {
     lines.lines_before = lines_before(source, raw.position);
@@ -100,7 +106,7 @@ void visit_lines(const TextPieces::Raw& raw, std::string_view bytes, std::string
 
 }  // namespace
 
-TextPieces::TextPieces(const TextSources& sources) {
+TextPieces::TextPieces(const TextSources& sources, CutRule rule) : rule_(rule) {
   for (const std::shared_ptr<const TextSource>& source : sources) is_indexed_ &= source->is_plain();
   for (const std::shared_ptr<const TextSource>& source : sources) {
     add(source, source->begin(), source->is_plain() ? source->size() : UINT64_MAX);
@@ -128,6 +134,7 @@ void TextPieces::visit(const Raw& raw, const Visitor& visit) {
   if (raw.source->kind() == Corpus::Kind::kJsonLines) return visit_lines(raw, bytes, scratch, visit);
   const char next = raw.end < raw.bytes.size() ? raw.bytes[raw.end] : '\0';
   visit({.text = clean_text(*raw.source, bytes, raw.position, next, scratch),
+         .starts_document = raw.starts_document,
          .ends_document = raw.ends_document,
          .source = raw.source->name(),
          .begin = raw.position});
@@ -142,6 +149,7 @@ bool TextPieces::includes(uint64_t file, uint64_t piece) const {
 
 std::pair<TextPieces, TextPieces> TextPieces::split(double fraction) const {
   std::pair<TextPieces, TextPieces> halves;
+  halves.first.rule_ = halves.second.rule_ = rule_;
   if (!is_indexed_) {
     halves = {*this, fraction > 0 ? *this : TextPieces()};
     halves.first.fraction_ = halves.second.fraction_ = fraction;
@@ -159,7 +167,7 @@ std::pair<TextPieces, TextPieces> TextPieces::split(double fraction) const {
       const bool lines = part.source->kind() == Corpus::Kind::kJsonLines;
       TextWindow window(part.source);
       text.clear();
-      where = lines ? next_line(window, at - 1, at, part.end, text) : next_cut(window, at, part.end, text);
+      where = lines ? next_line(window, at - 1, at, part.end, text) : next_cut(window, rule_, at, part.end, text);
     }
     halves.first.add(part.source, part.begin, where);
     halves.second.add(part.source, where, part.end);
@@ -183,7 +191,8 @@ bool PieceCursor::read(const TextPieces::Part& part, uint64_t piece, TextPieces:
     window_ = std::make_unique<TextWindow>(part.source);
   raw.source = part.source.get();
   const bool lines = part.source->kind() == Corpus::Kind::kJsonLines;
-  return (lines ? read_lines : read_text)(*window_, part.begin, part.end, piece, raw);
+  if (lines) return read_lines(*window_, part.begin, part.end, piece, raw);
+  return read_text(*window_, text_->rule_, part.begin, part.end, piece, raw);
 }
 
 PieceIndex PieceCursor::next(TextPieces::Raw& raw) {

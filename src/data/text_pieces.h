@@ -9,15 +9,16 @@
 #include <utility>
 #include <vector>
 
+#include "data/cut_rule.h"
 #include "data/text_source.h"
 
 namespace quern::data {
 
 // Piece k of a file starts at byte 64 Ki * k of its text, moved forward to the next position that tokens never cross:
-// the start of a line in JSON Lines, or a position found by piece_length() in other text. So the start of a piece
-// depends only on the bytes around it, pieces are independent of each other, and the tokens of all pieces in order are
-// those of the whole text. A line longer than a piece belongs to the piece in which it starts; pieces that it covers
-// are empty.
+// the start of a line in JSON Lines, or a position found by piece_length() with the rule in other text. So the start of
+// a piece depends only on the bytes around it, pieces are independent of each other, and the tokens of all pieces in
+// order are those of the whole text. A line longer than a piece belongs to the piece in which it starts; pieces that it
+// covers are empty.
 //
 // If all files are plain (TextSource::is_plain), the text is indexed: the number of pieces is known, and any piece can
 // be read. Compressed and converted files can only be read from front to back (PieceCursor).
@@ -28,7 +29,7 @@ class TextPieces {
   static constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
 
   TextPieces() = default;
-  explicit TextPieces(const TextSources& sources);
+  explicit TextPieces(const TextSources& sources, CutRule rule = CutRule::kBeforeWhiteSpace);
 
   bool is_indexed() const { return is_indexed_; }
   bool empty() const { return parts_.empty(); }
@@ -42,6 +43,7 @@ class TextPieces {
   // An element of a piece: a document or a part of one.
   struct Span {
     std::string_view text;  // valid during the call
+    bool starts_document;
     bool ends_document;
     const std::string& source;  // its name
     uint64_t begin;             // of the piece in the source
@@ -50,10 +52,10 @@ class TextPieces {
 
   // The bytes of a piece, not checked yet.
   struct Raw {
-    std::string bytes;           // with some before and after the piece
-    size_t begin = 0, end = 0;   // of the piece
-    uint64_t position = 0;       // of its begin in the source
-    bool ends_document = false;  // if it is text
+    std::string bytes;                                    // with some before and after the piece
+    size_t begin = 0, end = 0;                            // of the piece
+    uint64_t position = 0;                                // of its begin in the source
+    bool starts_document = false, ends_document = false;  // if it is text
     const TextSource* source = nullptr;
   };
 
@@ -86,6 +88,7 @@ class TextPieces {
   bool includes(uint64_t file, uint64_t piece) const;
 
   std::vector<Part> parts_;
+  CutRule rule_ = CutRule::kBeforeWhiteSpace;
   bool is_indexed_ = true;
   Pieces included_ = Pieces::kAll;
   double fraction_ = 0;  // of the held-out pieces

@@ -22,18 +22,19 @@ bool ends_visibly(std::string_view text) {
          text.substr(text.size() - 3) != "\xE3\x80\x80";
 }
 
-bool is_cut(std::string_view text, size_t at) {
-  return (text[at] == ' ' || text[at] == '\n') && ends_visibly(text.substr(0, at));
+bool is_cut(std::string_view text, size_t at, CutRule rule) {
+  return (text[at] == ' ' || (text[at] == '\n' && rule == CutRule::kBeforeWhiteSpace)) &&
+         ends_visibly(text.substr(0, at));
 }
 
 }  // namespace
 
-size_t piece_length(std::string_view text, size_t wanted) {
+size_t piece_length(std::string_view text, size_t wanted, CutRule rule) {
   assert(wanted > 0);
   if (text.size() <= wanted) return text.size();
   const size_t limit = std::min(text.size(), 2 * wanted);
   for (size_t at = wanted; at < limit; ++at) {
-    if (is_cut(text, at)) return at;
+    if (is_cut(text, at, rule)) return at;
   }
   if (limit == text.size()) return limit;
   for (size_t at = wanted; at < limit; ++at) {
@@ -84,9 +85,9 @@ void TokenBuffer::copy(uint64_t position, size_t count, int32_t* out) const {
   width_ == 2 ? copy_words<uint16_t>(position, count, out) : copy_words<uint32_t>(position, count, out);
 }
 
-void TokenBuffer::append_text(std::string_view text, const Encode& encode) {
+void TokenBuffer::append_text(std::string_view text, const Encode& encode, CutRule rule) {
   while (!text.empty()) {
-    const size_t length = piece_length(text);
+    const size_t length = piece_length(text, kPieceBytes, rule);
     piece_.clear();
     encode(text.substr(0, length), piece_);
     append(piece_);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "data/cut_rule.h"
 #include "data/token_stream.h"
 
 namespace quern::data {
@@ -28,12 +29,13 @@ class TokenBuffer : public TokenStream {
   void append(std::span<const int32_t> tokens);
 
   // Tokenises `text` in pieces of about a megabyte, so that a file of any size needs little more memory than its
-  // tokens. A piece ends between a visible character and a space or line break. GPT-2's pre-tokenisation always splits
-  // there (no pattern continues from a visible character into white space, and its look-ahead only applies after white
-  // space), and so does a byte or character tokenizer, so the tokens are those of the whole text. The end of the text
-  // is also such a position. If there is none within another megabyte, the text is cut before a space, line break or
-  // UTF-8 character.
-  void append_text(std::string_view text, const Encode& encode);
+  // tokens. A piece ends between a visible character and a space or, with kBeforeWhiteSpace, line break. GPT-2's
+  // pre-tokenisation always splits there (no pattern continues from a visible character into white space, and its
+  // look-ahead only applies after white space), and so does a byte or character tokenizer, so the tokens are those of
+  // the whole text. The expressions of Llama 3 and Qwen continue from punctuation into line breaks, so they need
+  // kBeforeSpace. The end of the text is also such a position. If there is none within another megabyte, the text is
+  // cut before a space, line break or UTF-8 character.
+  void append_text(std::string_view text, const Encode& encode, CutRule rule = CutRule::kBeforeWhiteSpace);
 
   uint64_t memory_bytes() const { return chunks_.size() * kChunkTokens * width_; }
 
@@ -54,6 +56,7 @@ class TokenBuffer : public TokenStream {
 };
 
 // The length of the first piece of `text`, cut as in append_text(). At least 1 unless the text is empty.
-size_t piece_length(std::string_view text, size_t wanted = TokenBuffer::kPieceBytes);
+size_t piece_length(std::string_view text, size_t wanted = TokenBuffer::kPieceBytes,
+                    CutRule rule = CutRule::kBeforeWhiteSpace);
 
 }  // namespace quern::data

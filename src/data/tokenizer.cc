@@ -80,6 +80,7 @@ Sha256Digest Tokenizer::digest() const noexcept {
   Sha256 hash;
   const auto add = [&hash](int64_t number) { hash.update(std::as_bytes(std::span(&number, 1))); };
   add(end_of_text().value_or(-1));
+  if (const std::optional<int32_t> begin = begin_of_text()) add(-2 - int64_t{*begin});
   for (int32_t id = 0; id < tokens_.size(); ++id) {
     add(static_cast<int64_t>(tokens_[id].size()));
     hash.update(std::as_bytes(std::span(tokens_[id])));
@@ -93,7 +94,9 @@ void Tokenizer::decode_to(std::span<const int32_t> ids, std::string& text) const
       throw Error("[tokenizer] position {}: expected an id from 0 to {}, found {}", i, tokens_.size() - 1, ids[i]);
     }
   }
+  const size_t before = text.size();
   for (const int32_t id : ids) text += tokens_[id];
+  if (strip_space_ && text.size() > before && text[before] == ' ') text.erase(before, 1);
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids) const {
@@ -111,12 +114,18 @@ std::unique_ptr<Tokenizer> Tokenizer::load(const std::string& path) { return fro
 
 std::unique_ptr<Tokenizer> Tokenizer::load_from(const std::string& path) {
   std::error_code ignored;  // if this fails, opening fails too and reports the reason
-  const bool folder = std::filesystem::is_directory(path, ignored);
-  return load(folder ? (std::filesystem::path(path) / "tokenizer.json").string() : path);
+  if (!std::filesystem::is_directory(path, ignored)) return load(path);
+  const std::filesystem::path folder(path);
+  const std::string file = (folder / "tokenizer.json").string();
+  const std::string config = (folder / "tokenizer_config.json").string();
+  const std::string json = File(file).read();
+  if (!std::filesystem::exists(config, ignored)) return from_json(json, file);
+  return read_tokenizer_json(json, file, {.fallback_end_of_text = end_of_text_in_config(File(config).read(), config)});
 }
 
-std::unique_ptr<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view where) {
-  return read_tokenizer_json(json, where);
+std::unique_ptr<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view where,
+                                                const std::optional<std::string>& end_of_text) {
+  return read_tokenizer_json(json, where, {.end_of_text = end_of_text});
 }
 
 }  // namespace quern::data

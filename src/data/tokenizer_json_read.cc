@@ -1,12 +1,16 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "data/bpe_tokenizer.h"
 #include "data/byte_alphabet.h"
 #include "data/byte_tokenizer.h"
 #include "data/char_tokenizer.h"
 #include "data/tokenizer_json.h"
+#include "data/tokenizer_json_node.h"
+#include "data/tokenizer_json_rules.h"
 #include "data/utf8.h"
 
 namespace quern::data {
@@ -14,73 +18,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-const Json kNull;
-
-std::string described(const Json& value) {
-  if (value.is_string()) return in_quotes(value.get_ref<const std::string&>());
-  if (value.is_object() || value.is_array()) return std::string("an ") + value.type_name();
-  return value.is_null() ? "nothing" : json_text(value);
-}
-
 bool is_id(const Json& value) { return value.is_number_unsigned() && value.get<uint64_t>() <= INT32_MAX; }
 
-// A value of the document, and its path for messages.
-class Node {
- public:
-  Node(const Json& value, std::string where) : value_(value), where_(std::move(where)) {}
-
-  const Json& value() const noexcept { return value_; }
-  const std::string& where() const noexcept { return where_; }
-  bool is_null() const noexcept { return value_.is_null(); }
-
-  [[noreturn]] void expected(std::string_view what) const {
-    throw Error("[tokenizer] {}: expected {}, found {}", where_, what, described(value_));
-  }
-
-  // A missing field reads as null.
-  Node operator[](const char* name) const {
-    const auto found = object().find(name);
-    return {found == value_.end() ? kNull : *found, fmt::format("{}: {}", where_, name)};
-  }
-  Node at(size_t i) const { return {value_[i], fmt::format("{}[{}]", where_, i)}; }
-  Node at(const std::string& key) const { return {value_[key], fmt::format("{}[{}]", where_, in_quotes(key))}; }
-
-  const Json& object() const {
-    if (!value_.is_object()) expected("an object");
-    return value_;
-  }
-  // Number of elements of an array; null counts as empty.
-  size_t size() const {
-    if (!value_.is_array() && !value_.is_null()) expected("an array");
-    return value_.size();
-  }
-  const std::string& string() const {
-    if (!value_.is_string()) expected("a string");
-    return value_.get_ref<const std::string&>();
-  }
-  int32_t id() const {
-    if (!value_.is_number_unsigned() || value_.get<uint64_t>() > INT32_MAX)
-      expected("an id, a whole number below 2^31");
-    return static_cast<int32_t>(value_.get<uint64_t>());
-  }
-  bool boolean(bool otherwise) const {
-    if (is_null()) return otherwise;
-    if (!value_.is_boolean()) expected("true or false");
-    return value_.get<bool>();
-  }
-  void must_be_false(std::string_view why) const {
-    if (boolean(false)) throw Error("[tokenizer] {}: expected false, found true; {}", where_, why);
-  }
-
- private:
-  const Json& value_;
-  std::string where_;
-};
-
-// The keys of a vocabulary by id. Ids must be 0 ... n-1, without duplicates.
+// The keys of a vocabulary by id, without duplicates.
 class Vocabulary {
  public:
-  explicit Vocabulary(const Node& vocab) : where_(vocab.where()) {
+  explicit Vocabulary(const JsonNode& vocab) : where_(vocab.where()) {
     for (const auto& item : vocab.object().items()) {
       // at() formats the path, which is only worth it for invalid values.
       id_of_.emplace(item.key(), is_id(item.value()) ? item.value().get<int32_t>() : vocab.at(item.key()).id());
@@ -88,14 +31,14 @@ class Vocabulary {
   }
 
   // Adds a key, or accepts an existing one with the same id.
-  void add(const Node& where, const std::string& key, int32_t id) {
+  void add(const JsonNode& where, const std::string& key, int32_t id) {
     const auto [found, is_new] = id_of_.emplace(key, id);
     if (found->second != id) {
       throw Error("[tokenizer] {}: expected id {} as in the vocabulary, found {}", where.where(), found->second, id);
     }
   }
 
-  int32_t id_of(const Node& where, const std::string& key) const {
+  int32_t id_of(const JsonNode& where, const std::string& key) const {
     const auto found = id_of_.find(key);
     if (found == id_of_.end()) {
       throw Error("[tokenizer] {}: expected tokens of the vocabulary, found {}", where.where(), in_quotes(key));
@@ -103,21 +46,38 @@ class Vocabulary {
     return found->second;
   }
 
+  const std::unordered_map<std::string, int32_t>& ids() const noexcept { return id_of_; }
+
+  // Ids must be 0 ... n-1.
   std::vector<std::string> keys() const {
-    std::vector<std::string> keys(id_of_.size());
-    std::vector<bool> taken(id_of_.size());
+    std::vector<bool> unused;
+    return keys(id_of_.size(), unused);
+  }
+
+  // Ids must be less than `limit`. `unused` is set for those that do not occur, or left empty if there are none.
+  std::vector<std::string> keys(size_t limit, std::vector<bool>& unused) const {
+    size_t size = 0;
+    for (const auto& [key, id] : id_of_) {
+      if (static_cast<size_t>(id) >= limit) {
+        throw Error("[tokenizer] {}: {}: expected ids from 0 to {}{}, found {}", where_, in_quotes(key), limit - 1,
+                    limit == id_of_.size() ? " without a gap" : "", id);
+      }
+      size = std::max(size, static_cast<size_t>(id) + 1);
+    }
+    std::vector<std::string> keys(size);
+    std::vector<bool> taken(size);
     for (const auto& [key, id] : id_of_) {
       const auto index = static_cast<size_t>(id);
-      if (index >= keys.size()) {
-        throw Error("[tokenizer] {}: {}: expected ids from 0 to {} without a gap, found {}", where_, in_quotes(key),
-                    keys.size() - 1, id);
-      }
       if (taken[index]) {
         throw Error("[tokenizer] {}: expected each id once, found id {} for {} and {}", where_, id,
                     in_quotes(keys[index]), in_quotes(key));
       }
       taken[index] = true;
       keys[index] = key;
+    }
+    if (size > id_of_.size()) {
+      taken.flip();
+      unused = std::move(taken);
     }
     return keys;
   }
@@ -127,20 +87,22 @@ class Vocabulary {
   std::unordered_map<std::string, int32_t> id_of_;
 };
 
-std::vector<AddedToken> read_added(const Node& list, Vocabulary& vocabulary) {
+std::vector<AddedToken> read_added(const JsonNode& list, Vocabulary& vocabulary) {
   std::vector<AddedToken> added;
   for (size_t i = 0; i < list.size(); ++i) {
-    const Node token = list.at(i);
+    const JsonNode token = list.at(i);
     for (const char* option : {"single_word", "lstrip", "rstrip"}) token[option].must_be_false("it is not supported");
-    added.push_back(
-        {.content = token["content"].string(), .id = token["id"].id(), .special = token["special"].boolean(false)});
+    added.push_back({.content = token["content"].string(),
+                     .id = token["id"].id(),
+                     .special = token["special"].boolean(false),
+                     .normalized = token["normalized"].boolean(false)});
     vocabulary.add(token, added.back().content, added.back().id);
   }
   return added;
 }
 
 // Newer files contain ["left", "right"], older ones "left right".
-std::pair<std::string, std::string> read_merge(const Node& merge) {
+std::pair<std::string, std::string> read_merge(const JsonNode& merge) {
   if (merge.value().is_array()) {
     if (merge.size() != 2) merge.expected("two tokens");
     return {merge.at(0).string(), merge.at(1).string()};
@@ -151,10 +113,10 @@ std::pair<std::string, std::string> read_merge(const Node& merge) {
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
-std::vector<Merge> read_merges(const Node& list, const Vocabulary& vocabulary) {
+std::vector<Merge> read_merges(const JsonNode& list, const Vocabulary& vocabulary) {
   std::vector<Merge> merges;
   for (size_t i = 0; i < list.size(); ++i) {
-    const Node merge = list.at(i);
+    const JsonNode merge = list.at(i);
     const auto [left, right] = read_merge(merge);
     merges.push_back({.left = vocabulary.id_of(merge, left),
                       .right = vocabulary.id_of(merge, right),
@@ -163,41 +125,91 @@ std::vector<Merge> read_merges(const Node& list, const Vocabulary& vocabulary) {
   return merges;
 }
 
-// Rejects options that would change the ids.
-void check_bpe_options(const Node& model) {
-  for (const char* option : {"byte_fallback", "ignore_merges"}) model[option].must_be_false("it is not supported");
-  if (!model["dropout"].is_null()) model["dropout"].expected("none");
-  for (const char* option : {"continuing_subword_prefix", "end_of_word_suffix"}) {
-    if (!model[option].is_null() && !model[option].string().empty()) model[option].expected("none");
+// The token that the file is marked with.
+std::optional<int32_t> marked_end(const JsonNode& added) {
+  for (size_t i = 0; i < added.size(); ++i) {
+    const JsonNode token = added.at(i);
+    if (token[kEndOfTextMark].boolean(false)) return token["id"].id();
   }
+  return std::nullopt;
 }
 
-std::unique_ptr<Tokenizer> read_bpe(const Node& root, std::string_view where) {
-  const Node model = root["model"];
-  Vocabulary vocabulary(model["vocab"]);
-  BpeModel parts{.tokens = {}, .merges = {}, .added = read_added(root["added_tokens"], vocabulary)};
-  if (model["merges"].is_null()) model["merges"].expected("an array");  // without merges, text would get different ids
-  parts.merges = read_merges(model["merges"], vocabulary);
-  parts.tokens = vocabulary.keys();
-  std::vector<bool> is_added(parts.tokens.size());
-  for (const AddedToken& token : parts.added) is_added[static_cast<size_t>(token.id)] = true;
-  for (size_t id = 0; id < parts.tokens.size(); ++id) {
+std::optional<int32_t> id_of_added(const std::vector<AddedToken>& added, std::string_view content) {
+  const auto found = std::ranges::find(added, content, &AddedToken::content);
+  return found == added.end() ? std::nullopt : std::optional(found->id);
+}
+
+// The end of a document in files that are not marked.
+std::optional<int32_t> usual_end(const BpeModel& model) {
+  if (const auto found = id_of_added(model.added, kEndOfText)) return found;
+  if (model.is_sentence_piece()) return id_of_added(model.added, "</s>");
+  if (model.rules.pretokenizer == PretokenizerKind::kLlama3) return id_of_added(model.added, "<|end_of_text|>");
+  return std::nullopt;
+}
+
+std::optional<int32_t> requested_end(const BpeModel& model, const ReadOptions& options, std::string_view where) {
+  if (!options.end_of_text) return std::nullopt;
+  const std::optional<int32_t> found = id_of_added(model.added, *options.end_of_text);
+  if (found) return found;
+  throw Error("[tokenizer] {}: expected an added token that ends a text, found none that is {}", where,
+              in_quotes(*options.end_of_text));
+}
+
+// The file with `id` as the only marked token.
+std::string with_mark(Json root, int32_t id) {
+  for (Json& token : root["added_tokens"]) {
+    token.erase(kEndOfTextMark);
+    if (token["id"] == id) token[kEndOfTextMark] = true;
+  }
+  return json_text(root, 2) + "\n";
+}
+
+// The bytes of byte-level tokens, which are spelled in GPT-2's alphabet unless they are added.
+void read_alphabet(BpeModel& model, std::string_view where) {
+  const std::vector<bool> is_added = which_are_added(model);
+  for (size_t id = 0; id < model.tokens.size(); ++id) {
     if (is_added[id]) continue;
-    std::optional<std::string> bytes = from_alphabet(parts.tokens[id]);
+    std::optional<std::string> bytes = from_alphabet(model.tokens[id]);
     if (!bytes) {
       throw Error("[tokenizer] {}: model: vocab: expected tokens in GPT-2's byte alphabet, found {}", where,
-                  in_quotes(parts.tokens[id]));
+                  in_quotes(model.tokens[id]));
     }
-    parts.tokens[id] = *std::move(bytes);
+    model.tokens[id] = *std::move(bytes);
   }
-  return std::make_unique<BpeTokenizer>(std::move(parts), where);
 }
 
-std::unique_ptr<Tokenizer> read_byte(const Node& root) {
-  const Node model = root["model"];
+std::unique_ptr<Tokenizer> read_bpe(const JsonNode& root, const TokenizerRules& rules, std::string_view text,
+                                    std::string_view where, const ReadOptions& options) {
+  const JsonNode model = root["model"];
+  Vocabulary vocabulary(model["vocab"]);
+  BpeModel parts{.tokens = {}, .merges = {}, .added = read_added(root["added_tokens"], vocabulary), .rules = rules};
+  if (model["merges"].is_null()) model["merges"].expected("an array");  // without merges, text would get different ids
+  parts.merges = read_merges(model["merges"], vocabulary);
+  // Imported vocabularies may have gaps, but not so many that a small file needs much memory.
+  parts.tokens = vocabulary.keys(2 * vocabulary.ids().size(), parts.unused);
+  if (!parts.is_sentence_piece()) read_alphabet(parts, where);
+  if (const JsonNode unk = model["unk_token"]; !unk.is_null()) parts.unk = vocabulary.id_of(unk, unk.string());
+  parts.begin_of_text = read_begin_of_text(root);
+
+  const std::optional<int32_t> marked = marked_end(root["added_tokens"]);
+  const std::optional<int32_t> requested = requested_end(parts, options, where);
+  std::optional<int32_t> fallback;
+  if (options.fallback_end_of_text) fallback = id_of_added(parts.added, *options.fallback_end_of_text);
+  const std::optional<int32_t> usual = usual_end(parts);
+  parts.end_of_text = requested ? requested : marked ? marked : fallback ? fallback : usual;
+  const bool is_told = parts.end_of_text == (marked ? marked : usual);
+  return std::make_unique<BpeTokenizer>(
+      std::move(parts), where,
+      is_told ? std::string(text) : with_mark(root.value(), *(requested ? requested : fallback)));
+}
+
+std::unique_ptr<Tokenizer> read_byte(const JsonNode& root) {
+  const JsonNode model = root["model"];
   const char* const why = "none, as ByteLevel without use_regex is for bytes only";
   if (model["merges"].size() != 0) model["merges"].expected(why);
   if (root["added_tokens"].size() != 0) root["added_tokens"].expected(why);
+  if (!root["normalizer"].is_null()) root["normalizer"].expected("none");
+  if (read_begin_of_text(root)) root["post_processor"].expected("none or ByteLevel, which add no tokens");
   const std::vector<std::string> keys = Vocabulary(model["vocab"]).keys();
   if (keys.size() != 256) {
     throw Error("[tokenizer] {}: expected the 256 bytes, found {} tokens", model["vocab"].where(), keys.size());
@@ -211,33 +223,18 @@ std::unique_ptr<Tokenizer> read_byte(const Node& root) {
   return std::make_unique<ByteTokenizer>();
 }
 
-std::unique_ptr<Tokenizer> read_byte_level(const Node& root, std::string_view where) {
-  const Node splitter = root["pre_tokenizer"];
-  if (splitter.is_null() || splitter["type"].string() != "ByteLevel") {
-    throw Error("[tokenizer] {}: expected ByteLevel (the BPE of GPT-2), found {}", splitter.where(),
-                splitter.is_null() ? "nothing" : in_quotes(splitter["type"].string()));
-  }
-  splitter["add_prefix_space"].must_be_false("decoding would not restore the text");
-  const Node decoder = root["decoder"];
-  if (!decoder.is_null() && decoder["type"].string() != "ByteLevel") decoder["type"].expected("ByteLevel");
-  const Node processor = root["post_processor"];
-  if (!processor.is_null() && processor["type"].string() != "ByteLevel") {
-    processor["type"].expected("none or ByteLevel, which add no tokens");
-  }
-  check_bpe_options(root["model"]);
-  return splitter["use_regex"].boolean(true) ? read_bpe(root, where) : read_byte(root);
-}
-
-std::unique_ptr<Tokenizer> read_char(const Node& root, std::string_view where) {
-  const Node splitter = root["pre_tokenizer"];
+std::unique_ptr<Tokenizer> read_char(const JsonNode& root, std::string_view where) {
+  const JsonNode splitter = root["pre_tokenizer"];
   const bool by_character = splitter.value().is_object() && splitter["type"].value() == "Split" &&
                             splitter["pattern"].value() == Json{{"Regex", kEachCharacter}} &&
                             splitter["behavior"].value() == "Isolated" && !splitter["invert"].boolean(false);
   if (!by_character)
     splitter.expected(fmt::format("a Split by {}, as WordLevel is for characters only", kEachCharacter));
   if (root["added_tokens"].size() != 0) root["added_tokens"].expected("only characters");
-  if (!root["post_processor"].is_null()) root["post_processor"].expected("none");
-  const Node vocab = root["model"]["vocab"];
+  for (const char* part : {"normalizer", "post_processor"}) {
+    if (!root[part].is_null()) root[part].expected("none");
+  }
+  const JsonNode vocab = root["model"]["vocab"];
   std::vector<uint32_t> characters;
   for (const std::string& key : Vocabulary(vocab).keys()) {
     const CodePoint first = key.empty() ? CodePoint{} : read_code_point(key, 0);
@@ -265,15 +262,24 @@ Json parse(std::string_view text, std::string_view where) {
 }  // namespace
 
 // Ignores `truncation` and `padding`: they concern batches of texts, not the ids of one.
-std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view text, std::string_view where) {
+std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view text, std::string_view where,
+                                               const ReadOptions& options) {
   const Json json = parse(text, where);
-  const Node root(json, std::string(where));
-  if (!root["normalizer"].is_null()) root["normalizer"].expected("none: decoding must restore the text");
-  const Node type = root["model"]["type"];
-  // Older GPT-2 files do not contain the type.
-  if (type.is_null() || type.value() == "BPE") return read_byte_level(root, where);
+  const JsonNode root(json, std::string(where));
+  const JsonNode type = root["model"]["type"];
   if (type.value() == "WordLevel") return read_char(root, where);
-  type.expected("BPE (byte-level) or WordLevel (characters)");
+  // Older GPT-2 files do not contain the type.
+  if (!type.is_null() && type.value() != "BPE") type.expected("BPE or WordLevel (characters)");
+  const TokenizerRules rules = read_rules(root);
+  const bool bytes = rules.model == TokenizerModel::kByteLevelBpe && rules.pretokenizer == PretokenizerKind::kNone;
+  return bytes ? read_byte(root) : read_bpe(root, rules, text, where, options);
+}
+
+std::optional<std::string> end_of_text_in_config(std::string_view text, std::string_view where) {
+  const Json json = parse(text, where);
+  const JsonNode token = JsonNode(json, std::string(where))["eos_token"];
+  if (token.is_null()) return std::nullopt;
+  return token.value().is_object() ? token["content"].string() : token.string();
 }
 
 }  // namespace quern::data

@@ -2,8 +2,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.h"
+#include "data/bpe_model.h"
 #include "data/byte_alphabet.h"
 #include "data/tokenizer_json.h"
+#include "data/tokenizer_json_rules.h"
 
 namespace quern::data {
 namespace {
@@ -32,18 +34,122 @@ void append_entry(Json& vocab, std::string key, int32_t id) {
   vocab.get_ref<Json::object_t&>().emplace_back(std::move(key), id);
 }
 
-std::string document(Json added, Json pre_tokenizer, Json decoder, Json model) {
-  const Json root = {{"version", "1.0"},          {"truncation", nullptr},
-                     {"padding", nullptr},        {"added_tokens", std::move(added)},
-                     {"normalizer", nullptr},     {"pre_tokenizer", std::move(pre_tokenizer)},
-                     {"post_processor", nullptr}, {"decoder", std::move(decoder)},
-                     {"model", std::move(model)}};
+struct Document {
+  Json added = Json::array();
+  Json normalizer = nullptr;
+  Json pre_tokenizer = nullptr;
+  Json post_processor = nullptr;
+  Json decoder = nullptr;
+  Json model;
+};
+
+std::string text_of(Document document) {
+  const Json root = {{"version", "1.0"},
+                     {"truncation", nullptr},
+                     {"padding", nullptr},
+                     {"added_tokens", std::move(document.added)},
+                     {"normalizer", std::move(document.normalizer)},
+                     {"pre_tokenizer", std::move(document.pre_tokenizer)},
+                     {"post_processor", std::move(document.post_processor)},
+                     {"decoder", std::move(document.decoder)},
+                     {"model", std::move(document.model)}};
   return json_text(root, 2) + "\n";
 }
 
-Json added_token(const AddedToken& token) {
-  return {{"id", token.id},  {"content", token.content}, {"single_word", false},    {"lstrip", false},
-          {"rstrip", false}, {"normalized", false},      {"special", token.special}};
+Json replace(std::string_view from, std::string_view to) {
+  return {{"type", "Replace"}, {"pattern", Json::object({{"String", from}})}, {"content", to}};
+}
+
+Json split(std::string_view pattern) {
+  return {
+      {"type", "Split"}, {"pattern", Json::object({{"Regex", pattern}})}, {"behavior", "Isolated"}, {"invert", false}};
+}
+
+Json sequence(const char* name, Json list) { return {{"type", "Sequence"}, {name, std::move(list)}}; }
+
+Json normalizer_json(const TokenizerRules& rules) {
+  if (rules.normalizer == NormalizerKind::kNfc) return Json::object({{"type", "NFC"}});
+  if (rules.space_prefix != SpacePrefix::kAlways) return nullptr;
+  return sequence("normalizers", Json::array({Json::object({{"type", "Prepend"}, {"prepend", kSpaceSymbol}}),
+                                              replace(" ", kSpaceSymbol)}));
+}
+
+Json metaspace(SpacePrefix prefix) {
+  const char* const scheme = prefix == SpacePrefix::kMetaspaceAlways  ? "always"
+                             : prefix == SpacePrefix::kMetaspaceFirst ? "first"
+                                                                      : "never";
+  return {{"type", "Metaspace"}, {"replacement", kSpaceSymbol}, {"prepend_scheme", scheme}, {"split", false}};
+}
+
+Json pre_tokenizer_json(const TokenizerRules& rules) {
+  switch (rules.pretokenizer) {
+    case PretokenizerKind::kNone:
+      return rules.space_prefix == SpacePrefix::kAlways ? Json() : metaspace(rules.space_prefix);
+    case PretokenizerKind::kGpt2:
+      return byte_level(true);
+    case PretokenizerKind::kDigitsGpt2:
+      return sequence("pretokenizers",
+                      Json::array({Json::object({{"type", "Digits"}, {"individual_digits", true}}), byte_level(true)}));
+    case PretokenizerKind::kLlama3:
+      return sequence("pretokenizers", Json::array({split(kLlama3Pattern), byte_level(false)}));
+    case PretokenizerKind::kQwen2:
+      return sequence("pretokenizers", Json::array({split(kQwen2Pattern), byte_level(false)}));
+  }
+  return nullptr;
+}
+
+Json decoder_json(const TokenizerRules& rules) {
+  if (rules.model == TokenizerModel::kByteLevelBpe) return byte_level(true);
+  Json list = Json::array(
+      {replace(kSpaceSymbol, " "), Json::object({{"type", "ByteFallback"}}), Json::object({{"type", "Fuse"}})});
+  if (rules.strip_space) list.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  return sequence("decoders", std::move(list));
+}
+
+Json template_json(const TokenizerParts& parts) {
+  if (!parts.add_bos || !parts.bos) return nullptr;
+  const std::string& token = parts.tokens[static_cast<size_t>(*parts.bos)];
+  const auto item = [](const char* kind, std::string_view id, int type) {
+    return Json::object({{kind, Json::object({{"id", id}, {"type_id", type}})}});
+  };
+  return {{"type", "TemplateProcessing"},
+          {"single", Json::array({item("SpecialToken", token, 0), item("Sequence", "A", 0)})},
+          {"pair", Json::array({item("SpecialToken", token, 0), item("Sequence", "A", 0),
+                                item("SpecialToken", token, 1), item("Sequence", "B", 1)})},
+          {"special_tokens", Json::object({{token, Json::object({{"id", token},
+                                                                 {"ids", Json::array({*parts.bos})},
+                                                                 {"tokens", Json::array({token})}})}})}};
+}
+
+// Whether a reader without the mark would take this token for the end of a document.
+bool is_usual_end(const TokenizerParts& parts, int32_t id) {
+  const auto is_added = [&](std::string_view content) {
+    const auto found = std::ranges::find(parts.tokens, content);
+    if (found == parts.tokens.end()) return false;
+    const TokenType type = parts.types[static_cast<size_t>(found - parts.tokens.begin())];
+    return type == TokenType::kControl || type == TokenType::kUserDefined || type == TokenType::kUnknown;
+  };
+  const std::string& content = parts.tokens[static_cast<size_t>(id)];
+  if (is_added(kEndOfText)) return content == kEndOfText;
+  if (parts.model == TokenizerModel::kSentencePieceBpe) return content == "</s>";
+  return parts.pretokenizer == PretokenizerKind::kLlama3 && content == "<|end_of_text|>";
+}
+
+Json added_tokens_json(const TokenizerParts& parts) {
+  Json added = Json::array();
+  for (size_t id = 0; id < parts.tokens.size(); ++id) {
+    const TokenType type = parts.types[id];
+    if (type != TokenType::kControl && type != TokenType::kUserDefined && type != TokenType::kUnknown) continue;
+    added.push_back({{"id", id},
+                     {"content", parts.tokens[id]},
+                     {"single_word", false},
+                     {"lstrip", false},
+                     {"rstrip", false},
+                     {"normalized", false},
+                     {"special", type != TokenType::kUserDefined}});
+    if (parts.eos == static_cast<int32_t>(id) && !is_usual_end(parts, *parts.eos)) added.back()[kEndOfTextMark] = true;
+  }
+  return added;
 }
 
 }  // namespace
@@ -54,7 +160,7 @@ std::string byte_tokenizer_json() {
     append_entry(model["vocab"], to_alphabet(std::string(1, static_cast<char>(static_cast<unsigned char>(byte)))),
                  byte);
   }
-  return document(Json::array(), byte_level(false), byte_level(false), std::move(model));
+  return text_of({.pre_tokenizer = byte_level(false), .decoder = byte_level(false), .model = std::move(model)});
 }
 
 std::string char_tokenizer_json(const TokenTable& characters) {
@@ -62,32 +168,29 @@ std::string char_tokenizer_json(const TokenTable& characters) {
   for (int32_t id = 0; id < characters.size(); ++id) append_entry(vocab, std::string(characters[id]), id);
   // The unknown token has more than one character, so it is not in the vocabulary and unknown text is an error.
   Json model = {{"type", "WordLevel"}, {"vocab", std::move(vocab)}, {"unk_token", "<unknown>"}};
-  Json split = {{"type", "Split"},
-                {"pattern", Json::object({{"Regex", kEachCharacter}})},
-                {"behavior", "Isolated"},
-                {"invert", false}};
-  return document(Json::array(), std::move(split), Json::object({{"type", "Fuse"}}), std::move(model));
+  return text_of(
+      {.pre_tokenizer = split(kEachCharacter), .decoder = Json::object({{"type", "Fuse"}}), .model = std::move(model)});
 }
 
-std::string bpe_tokenizer_json(const BpeTokenizer& tokenizer) {
-  std::vector<std::string> keys;
-  keys.reserve(static_cast<size_t>(tokenizer.vocabulary_size()));
-  for (int32_t id = 0; id < tokenizer.vocabulary_size(); ++id) keys.push_back(to_alphabet(tokenizer.bytes_of(id)));
-  std::vector<AddedToken> added(tokenizer.added_tokens().begin(), tokenizer.added_tokens().end());
-  // Hugging Face assigns ids after the vocabulary to added tokens outside it, so added tokens must be in the
-  // vocabulary.
-  std::ranges::sort(added, {}, &AddedToken::id);
-  for (const AddedToken& token : added) keys[static_cast<size_t>(token.id)] = token.content;
-
+// Hugging Face assigns ids after the vocabulary to added tokens outside it, so all tokens are in the vocabulary.
+std::string tokenizer_json(const TokenizerParts& parts) {
   Json model = bpe_model();
+  if (parts.unk) model["unk_token"] = parts.tokens[static_cast<size_t>(*parts.unk)];
+  model["fuse_unk"] = parts.fuse_unknown;
+  model["byte_fallback"] = parts.byte_fallback;
+  model["ignore_merges"] = parts.ignore_merges;
   // Every version reads "left right"; only newer ones read a pair of strings.
-  for (const Merge& merge : tokenizer.merges()) {
-    model["merges"].push_back(keys[static_cast<size_t>(merge.left)] + " " + keys[static_cast<size_t>(merge.right)]);
+  for (const MergeText& merge : parts.merges) model["merges"].push_back(merge.left + " " + merge.right);
+  for (size_t id = 0; id < parts.tokens.size(); ++id) {
+    if (parts.types[id] != TokenType::kUnused) append_entry(model["vocab"], parts.tokens[id], static_cast<int32_t>(id));
   }
-  for (size_t id = 0; id < keys.size(); ++id) append_entry(model["vocab"], keys[id], static_cast<int32_t>(id));
-  Json added_json = Json::array();
-  for (const AddedToken& token : added) added_json.push_back(added_token(token));
-  return document(std::move(added_json), byte_level(true), byte_level(true), std::move(model));
+  Json post = template_json(parts);
+  return text_of({.added = added_tokens_json(parts),
+                  .normalizer = normalizer_json(parts),
+                  .pre_tokenizer = pre_tokenizer_json(parts),
+                  .post_processor = std::move(post),
+                  .decoder = decoder_json(parts),
+                  .model = std::move(model)});
 }
 
 }  // namespace quern::data

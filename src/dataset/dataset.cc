@@ -46,13 +46,14 @@ void check_any_text(uint64_t bytes, std::string_view name) {
 
 // Visits the text and reports how much of the files has been read.
 void for_each_part(const data::TextSources& files, std::string_view what, const Progress& progress,
-                   const data::PartVisitor& visit) {
+                   const data::PartVisitor& visit, data::CutRule rule = data::CutRule::kBeforeWhiteSpace) {
   uint64_t total = 0;
   for (const std::shared_ptr<const data::TextSource>& file : files) total += file->size();
-  data::for_each_part(files, [&](const data::TextPart& part) {
+  const auto visit_and_report = [&](const data::TextPart& part) {
     visit(part);
     if (progress) progress(what, std::min(part.bytes_read, total), total);
-  });
+  };
+  data::for_each_part(files, visit_and_report, rule);
 }
 
 std::unique_ptr<data::Tokenizer> learn_tokenizer(TokenizerKind kind, uint64_t vocabulary, const TextInput& text,
@@ -98,19 +99,25 @@ struct TextSize {
 TextSize append_tokens(const data::Tokenizer& tokenizer, const TextInput& text, const Progress& progress,
                        data::TokenBuffer& buffer) {
   TextSize size;
+  const std::optional<int32_t> begin = tokenizer.begin_of_text();
   const std::optional<int32_t> end = tokenizer.end_of_text();
-  for_each_part(text.files, "tokenising the text", progress, [&](const data::TextPart& part) {
+  const auto append = [&](const data::TextPart& part) {
     size.bytes += part.text.size();
     size.documents += part.ends_document ? 1 : 0;
-    buffer.append_text(part.text, [&](std::string_view piece, std::vector<int32_t>& ids) {
+    if (begin && part.starts_document) buffer.append({&*begin, 1});
+    bool starts = part.starts_document;
+    const auto encode = [&](std::string_view piece, std::vector<int32_t>& ids) {
       try {
-        tokenizer.encode_document_to(piece, ids);
+        tokenizer.encode_part_to(piece, starts, ids);
+        starts = false;
       } catch (const Error& error) {
         throw_in_file(error, part);
       }
-    });
+    };
+    buffer.append_text(part.text, encode, tokenizer.cut_rule());
     if (end && part.ends_document) buffer.append({&*end, 1});
-  });
+  };
+  for_each_part(text.files, "tokenising the text", progress, append, tokenizer.cut_rule());
   check_any_text(size.bytes, text.name);
   return size;
 }

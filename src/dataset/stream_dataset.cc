@@ -155,7 +155,8 @@ uint64_t bytes_of(const data::TextSources& files) {
 // Splits a source and tokenises its held-out text; returns an estimate of the number of training tokens.
 uint64_t add_source(const RunConfig& config, const StreamSource& source, const OpenOptions& options,
                     data::TokenBuffer& validation, Dataset& dataset) {
-  auto [train, held_out] = data::TextPieces(source.files).split(config.data.validation_fraction);
+  auto [train, held_out] =
+      data::TextPieces(source.files, dataset.tokenizer->cut_rule()).split(config.data.validation_fraction);
   Sample sample;
   const uint64_t context = config.model.context, begin = validation.size();
   const uint64_t first = take_tokens(train, *dataset.tokenizer, context + 1, {}, nullptr, sample);

@@ -8,12 +8,14 @@
 #include <cmath>
 #include <cstring>
 
+#include "config/model_settings.h"
 #include "core/error.h"
 #include "core/json_fields.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/target.h"
+#include "nn/models/transformer.h"
 
 namespace quern::train {
 namespace {
@@ -127,10 +129,11 @@ std::vector<int32_t> read_tokens(const fs::path& path, const safetensors::File& 
   return tokens;
 }
 
-uint32_t vocabulary_of(const fs::path& path, const safetensors::File& model) {
-  const safetensors::Tensor* table = model.find("wte.weight");
+uint32_t vocabulary_of(const fs::path& path, const safetensors::File& model, const RunConfig& config) {
+  const std::string name = nn::transformer_spec(model_config(config, 1)).embedding.tokens;
+  const safetensors::Tensor* table = model.find(name);
   if (table == nullptr || table->shape.size() != 2 || table->shape[0] > UINT32_MAX) {
-    throw Error("[incident] {}: expected a matrix wte.weight, found none", (path / "model.safetensors").native());
+    throw Error("[incident] {}: expected a matrix {}, found none", (path / "model.safetensors").native(), name);
   }
   return static_cast<uint32_t>(table->shape[0]);
 }
@@ -243,7 +246,7 @@ RecordedIncident load_incident(fs::path path) {
   validate(config);
   check_sequences(incident, config, path / kIncidentFile);
   checkpoint::Checkpoint found(path);
-  const uint32_t vocabulary = vocabulary_of(path, found.model());
+  const uint32_t vocabulary = vocabulary_of(path, found.model(), config);
   const safetensors::File batch = checkpoint::open_tensors(path, state, kBatchFile);
   StepTokens tokens{.inputs = read_tokens(path / kBatchFile, batch, "inputs", config, vocabulary),
                     .targets = read_tokens(path / kBatchFile, batch, "targets", config, vocabulary)};

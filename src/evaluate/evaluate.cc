@@ -16,7 +16,8 @@ uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tok
   uint64_t bytes = 0;
   for (const int32_t token : tokens) {
     if (token >= tokenizer.vocabulary_size()) continue;  // a padding row of the table
-    if (tokenizer.end_of_text() == token) continue;      // separates documents; not part of the text
+    // These separate documents and are not part of the text.
+    if (tokenizer.end_of_text() == token || tokenizer.begin_of_text() == token) continue;
     bytes += tokenizer.bytes_of(token).size();
   }
   return bytes;

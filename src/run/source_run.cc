@@ -38,11 +38,20 @@ checkpoint::Checkpoint open_source(const CheckpointPath& source, const Warn& war
   throw Error("[run] {}: expected a checkpoint, found none; train it first", source.run.string());
 }
 
-// Error if settings that the weights depend on differ.
+// Rows of the table of positions; 0 without one.
+uint64_t position_rows(const RunConfig::Model& model) {
+  if (model.family != nn::Family::kGpt2 || model.positions != nn::Positions::kLearned) return 0;
+  return model.max_context == 0 ? model.context : model.max_context;
+}
+
+// Error if settings that the weights depend on differ. They depend on the context only through a table of positions,
+// which may be longer than the sequences of the new run.
 void check_same_model(const RunConfig& source, const RunConfig& config, const fs::path& run) {
+  const bool same_rows = position_rows(source.model) == position_rows(config.model);
   for (const Field& field : fields()) {
     const std::string path = field.path();
-    const bool shape = field.table == "model" && field.name != "dropout";
+    const bool positions = field.name == "context" || field.name == "max_context";
+    const bool shape = field.table == "model" && field.name != "dropout" && !(positions && same_rows);
     if (!shape && path != "data.tokenizer" && path != "data.vocabulary") continue;
     const std::string expected = value_text(field, source), found = value_text(field, config);
     if (expected == found) continue;

@@ -80,17 +80,20 @@ TEST(TokenizerJson, UnsupportedFeaturesAreNamed) {
   ASSERT_EQ(message(good), "no error");
   const auto with = [&](std::string_view from, std::string_view to) { return message(replaced(good, from, to)); };
   EXPECT_EQ(with(R"("model":{)", R"("model":{"type":"Unigram",)"),
-            "[tokenizer] t.json: model: type: expected BPE (byte-level) or WordLevel (characters), found \"Unigram\"");
-  EXPECT_EQ(with(R"("normalizer":null)", R"("normalizer":{"type":"NFC"})"),
-            "[tokenizer] t.json: normalizer: expected none: decoding must restore the text, found an object");
-  EXPECT_EQ(with(R"("pre_tokenizer":{"type":"ByteLevel")", R"("pre_tokenizer":{"type":"Metaspace")"),
-            "[tokenizer] t.json: pre_tokenizer: expected ByteLevel (the BPE of GPT-2), found \"Metaspace\"");
+            "[tokenizer] t.json: model: type: expected BPE or WordLevel (characters), found \"Unigram\"");
+  EXPECT_EQ(with(R"("normalizer":null)", R"("normalizer":{"type":"NFKC"})"),
+            "[tokenizer] t.json: normalizer: expected none or NFC, found \"NFKC\"");
+  EXPECT_EQ(with(R"("pre_tokenizer":{"type":"ByteLevel")", R"("pre_tokenizer":{"type":"Whitespace")"),
+            "[tokenizer] t.json: pre_tokenizer: expected ByteLevel, Metaspace, or a Sequence of Split or Digits and "
+            "ByteLevel, found \"Whitespace\"");
   EXPECT_EQ(with(R"("add_prefix_space":false)", R"("add_prefix_space":true)"),
             "[tokenizer] t.json: pre_tokenizer: add_prefix_space: expected false, found true; decoding would not "
             "restore the text");
-  EXPECT_EQ(with(R"("post_processor":{"type":"ByteLevel")", R"("post_processor":{"type":"TemplateProcessing")"),
-            "[tokenizer] t.json: post_processor: type: expected none or ByteLevel, which add no tokens, found "
-            "\"TemplateProcessing\"");
+  EXPECT_EQ(with(R"("post_processor":{"type":"ByteLevel")", R"("post_processor":{"type":"BertProcessing")"),
+            "[tokenizer] t.json: post_processor: expected ByteLevel, TemplateProcessing or a Sequence of these, found "
+            "\"BertProcessing\"");
+  EXPECT_EQ(with(R"("decoder":{"type":"ByteLevel")", R"("decoder":{"type":"WordPiece")"),
+            "[tokenizer] t.json: decoder: expected ByteLevel, found \"WordPiece\"");
   EXPECT_EQ(with(R"("dropout":null)", R"("dropout":0.1)"),
             "[tokenizer] t.json: model: dropout: expected none, found 0.1");
   EXPECT_EQ(with(R"("end_of_word_suffix":"")", R"("end_of_word_suffix":"</w>")"),
@@ -104,7 +107,7 @@ TEST(TokenizerJson, InconsistenciesAreNamed) {
   ASSERT_EQ(message(good), "no error");
   const auto with = [&](std::string_view from, std::string_view to) { return message(replaced(good, from, to)); };
   EXPECT_EQ(with(R"("he":257)", R"("he":2570)"),
-            "[tokenizer] t.json: model: vocab: \"he\": expected ids from 0 to 259 without a gap, found 2570");
+            "[tokenizer] t.json: model: vocab: \"he\": expected ids from 0 to 519, found 2570");
   EXPECT_NE(with(R"("he":257)", R"("he":258)").find("expected each id once, found id 258 for"), std::string::npos);
   EXPECT_EQ(with(R"("he":257)", R"("he":-1)"),
             "[tokenizer] t.json: model: vocab[\"he\"]: expected an id, a whole number below 2^31, found -1");

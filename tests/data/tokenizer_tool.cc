@@ -3,7 +3,14 @@
 //   tokenizer_tool encode TOKENIZER.json                prints the ids
 //   tokenizer_tool document TOKENIZER.json              the same, with special tokens as ordinary text
 //   tokenizer_tool decode TOKENIZER.json                prints the bytes of ids
-//   tokenizer_tool split                                prints the length of each piece, in bytes
+//   tokenizer_tool split [gpt2|digits|llama3|qwen2]     prints the length of each piece, in bytes
+//   tokenizer_tool lines TOKENIZER.json                 input: texts in hexadecimal, one per line; prints, for each,
+//   the
+//                                                       ids, ";", the ids of the document, ";", the decoded ids in
+//                                                       hexadecimal
+//   tokenizer_tool parts TOKENIZER.json OUT.json        takes the tokenizer apart, puts it together again and saves it
+//   tokenizer_tool info TOKENIZER.json                  prints the size of the vocabulary, begin_of_text and
+//   end_of_text
 // Times go to standard error.
 #include <chrono>
 #include <cstdio>
@@ -53,8 +60,42 @@ void decode(const Tokenizer& tokenizer) {
   std::cout << tokenizer.decode(ids);
 }
 
-void split(std::string_view text) {
-  Pretokenizer pretokenizer;
+std::string from_hex(std::string_view line) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < line.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(line.substr(i, 2)), nullptr, 16));
+  }
+  return bytes;
+}
+
+void encode_lines(const Tokenizer& tokenizer) {
+  std::vector<int32_t> document;
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::string text = from_hex(line);
+    const std::vector<int32_t> ids = tokenizer.encode(text);
+    document.clear();
+    tokenizer.encode_document_to(text, document);
+    fmt::print("{};{};", fmt::join(ids, " "), fmt::join(document, " "));
+    for (const char byte : tokenizer.decode(document)) fmt::print("{:02x}", static_cast<unsigned char>(byte));
+    fmt::print("\n");
+  }
+}
+
+PretokenizerKind kind_of(std::string_view name) {
+  if (name == "gpt2") return PretokenizerKind::kGpt2;
+  if (name == "digits") return PretokenizerKind::kDigitsGpt2;
+  if (name == "llama3") return PretokenizerKind::kLlama3;
+  if (name == "qwen2") return PretokenizerKind::kQwen2;
+  throw Error("[tokenizer_tool] split: expected gpt2, digits, llama3 or qwen2, found {}", name);
+}
+
+void print_info(const Tokenizer& tokenizer) {
+  fmt::print("{} {} {}\n", tokenizer.vocabulary_size(), tokenizer.begin_of_text().value_or(-1),
+             tokenizer.end_of_text().value_or(-1));
+}
+
+void split(PretokenizerKind kind, std::string_view text) {
+  Pretokenizer pretokenizer(kind);
   std::vector<size_t> lengths = timed("split", text.size(), [&] {
     std::vector<size_t> found;
     pretokenizer.start(text);
@@ -67,6 +108,11 @@ void split(std::string_view text) {
 int run(const std::vector<std::string>& words) {
   const std::string command = words.empty() ? "" : words[0];
   if (command == "decode" && words.size() == 2) return decode(*Tokenizer::load(words[1])), 0;
+  if (command == "lines" && words.size() == 2) return encode_lines(*Tokenizer::load(words[1])), 0;
+  if (command == "info" && words.size() == 2) return print_info(*Tokenizer::load_from(words[1])), 0;
+  if (command == "parts" && words.size() == 3) {
+    return make_tokenizer(Tokenizer::load(words[1])->parts(), words[1])->save(words[2]), 0;
+  }
   const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   if (command == "train" && words.size() == 4) {
     timed("train", text.size(), [&] { return train(words[1], std::stoi(words[2]), text); })->save(words[3]);
@@ -74,10 +120,10 @@ int run(const std::vector<std::string>& words) {
     encode(*timed("load", 0, [&] { return Tokenizer::load(words[1]); }), text);
   } else if (command == "document" && words.size() == 2) {
     encode_document(*Tokenizer::load(words[1]), text);
-  } else if (command == "split" && words.size() == 1) {
-    split(text);
+  } else if (command == "split" && words.size() <= 2) {
+    split(kind_of(words.size() == 2 ? words[1] : "gpt2"), text);
   } else {
-    throw Error("[tokenizer_tool] expected train, encode, document, decode or split; see tests/data/tokenizer_tool.cc");
+    throw Error("[tokenizer_tool] expected a command; see tests/data/tokenizer_tool.cc");
   }
   return 0;
 }

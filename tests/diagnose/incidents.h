@@ -115,7 +115,8 @@ class IncidentTest : public ::testing::Test {
   void change_weights(const std::string& name, const RunConfig& config, std::string_view prefix, float value,
                       size_t max = SIZE_MAX) const {
     const checkpoint::Checkpoint found = newest(name);
-    const auto vocabulary = static_cast<uint32_t>(found.model().find("wte.weight")->shape[0]);
+    const std::string table = nn::transformer_spec(model_config(config, 1)).embedding.tokens;
+    const auto vocabulary = static_cast<uint32_t>(found.model().find(table)->shape[0]);
     nn::Transformer model(model_config(config, vocabulary), false);
     AdamW optimizer(model.parameters(), {});
     const auto weights = checkpoint::tensor_refs(model.parameters(), model.weights().values());

@@ -11,7 +11,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMPILER = os.environ.get("CXX", "g++")
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"]
-OTHERS = ("/fmt/", "/nlohmann/", "/hwy/", "/CLI/", "/toml++/", "/pcre2", "/lz4", "/zlib")
+OTHERS = ("/fmt/", "/nlohmann/", "/hwy/", "/CLI/", "/toml++/", "/utf8proc", "/lz4", "/zlib")
 
 
 def compile_text(text, *flags):

@@ -46,6 +46,7 @@ bool in_16_bits(const SavedTensor& saved) { return saved.type != kernels::DType:
 // Members are declared in the order of forward, so that parameters are too.
 Attention::Attention(Declaration& model, const AttentionSpec& spec)
     : name_(spec.name),
+      input_(spec.inputs.size() == 1 ? spec.inputs.front() : spec.input),
       transformed_(name_ + ".qkv"),
       width_(spec.width),
       heads_(spec.heads),
@@ -152,10 +153,10 @@ void Attention::forward(const Pass& pass, const SavedSet& saved) const {
   float *qkv = fp32_qkv(pass, saved), *out = fp32_out(pass, saved);
   project_in(pass, saved, qkv);
   if (transforms()) {
-    pass.show(input_name(), qkv, pass.rows() * qkv_width_);
+    pass.show(input_, qkv, pass.rows() * qkv_width_);
     transform(pass, saved, qkv);
   } else {
-    pass.show(input_name(), saved_qkv, pass.rows() * qkv_width_);
+    pass.show(input_, saved_qkv, pass.rows() * qkv_width_);
   }
   {
     const Timed timed(kAttentionForward.of(pass.again), attention_flops(pass, out_width_, 2), layer_tag(block_));

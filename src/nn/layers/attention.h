@@ -25,6 +25,7 @@ struct HeadNormSpec {
 struct AttentionSpec {
   std::string name;                 // of the layer, for messages
   std::vector<std::string> inputs;  // names of the linear layers: one that computes queries, keys and values, or three
+  std::string input = {};           // what to call three of them together, in messages
   std::string project;
   size_t width;
   size_t heads, kv_heads, head_dim;
@@ -62,7 +63,6 @@ class Attention {
   static std::vector<Input> make_inputs(Declaration& model, const AttentionSpec& spec);
   void add_head_norm(Declaration& model, const HeadNormSpec& spec);
   void plan(Declaration& model);
-  const std::string& input_name() const { return inputs_.front().linear.name(); }
   size_t head_rows() const { return heads_ + kv_heads_; }  // heads of queries and keys in a row
 
   kernels::AttentionShape shape(size_t T) const;
@@ -83,6 +83,7 @@ class Attention {
   void backward_attention(const Pass& pass, const SavedSet& saved) const;
 
   std::string name_;
+  std::string input_;        // name of the projections to queries, keys and values
   std::string transformed_;  // name of the normalized and rotated queries and keys
   size_t width_, heads_, kv_heads_, head_dim_, block_;
   size_t qkv_width_, out_width_;  // of a row of queries, keys and values, and of the output of attention

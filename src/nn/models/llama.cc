@@ -28,6 +28,7 @@ AttentionSpec attention_spec(const ModelConfig& config, const std::string& name,
                              const std::shared_ptr<const RotaryTable>& rotary) {
   AttentionSpec spec{.name = name,
                      .inputs = {name + ".q_proj", name + ".k_proj", name + ".v_proj"},
+                     .input = name + ".{q,k,v}_proj",
                      .project = name + ".o_proj",
                      .width = config.width,
                      .heads = config.heads,
