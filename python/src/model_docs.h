@@ -77,14 +77,26 @@ True
 True)";
 
 inline constexpr const char* kExportDoc =
-    R"(Writes a folder that Hugging Face transformers opens, and returns its path.
+    R"(Writes the model for other programs, and returns the path.
 
-AutoModelForCausalLM.from_pretrained(folder) gives the same logits, and AutoTokenizer.from_pretrained(folder) the same
-ids. The folder must be new or empty: an export never replaces a file.
+to="hf" writes a folder that Hugging Face transformers opens: AutoModelForCausalLM.from_pretrained(path) gives the same
+logits, and AutoTokenizer.from_pretrained(path) the same ids. to="gguf" writes a file for llama.cpp. dtype is "f32",
+"f16", "bf16" or, for GGUF, "q8_0". The path must be new, or an empty folder; force=True replaces an earlier export.
 
 >>> folder = model.export("exported")
 >>> sorted(path.name for path in folder.iterdir())
 ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json'])";
+
+inline constexpr const char* kImportDoc =
+    R"(Makes a run of a model from elsewhere, and returns it, loaded.
+
+source is a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file; run, the folder of the run,
+must be new or empty. context is the length of sequences in training, by default that of the model, at most 1024.
+
+>>> import tempfile
+>>> smol = quern.import_model(folder, tempfile.mkdtemp())
+>>> smol.weights_hash == model.weights_hash
+True)";
 
 inline constexpr const char* kEncodeDoc = R"(Returns the token ids of a str or of bytes, as int32.
 

@@ -69,4 +69,35 @@ nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
           .logit_cap = static_cast<float>(config.model.logit_cap)};
 }
 
+void set_model(RunConfig& config, const nn::ModelConfig& model, double dropout) {
+  config.model = {.layers = model.layers,
+                  .heads = model.heads,
+                  .width = model.width,
+                  .context = model.context,
+                  .vocabulary = model.vocabulary,
+                  .dropout = dropout,
+                  .family = model.family,
+                  .max_context = model.max_context,
+                  .inner_width = model.inner_width,
+                  .kv_heads = model.kv_heads,
+                  .head_dim = model.head_width,
+                  .attention_bias = model.attention_bias,
+                  .mlp_bias = model.mlp_bias,
+                  .norm_epsilon = model.norm_epsilon,
+                  .rope_base = model.rotary.base,
+                  .rope_scaling = model.rotary.scaling,
+                  .rope_factor = model.rotary.factor,
+                  .rope_low_frequency = model.rotary.low_frequency,
+                  .rope_high_frequency = model.rotary.high_frequency,
+                  .rope_original_context = model.rotary.original_context,
+                  .norm = model.norm,
+                  .positions = model.positions,
+                  .activation = model.activation,
+                  .qk_norm = model.qk_norm,
+                  .zero_projections = model.zero_projections,
+                  .embedding_deviation = model.embedding_deviation,
+                  .tied_output = model.tied_output,
+                  .logit_cap = static_cast<double>(model.logit_cap)};
+}
+
 }  // namespace quern::train

@@ -13,6 +13,7 @@
 #include "core/json_fields.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "formats/hf_config.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/target.h"
 #include "nn/models/transformer.h"
@@ -225,8 +226,8 @@ fs::path save_incident(const fs::path& folder, const Incident& incident, const S
                                                       {},
                                                       {tokens_tensor("inputs", record.tokens.inputs, context),
                                                        tokens_tensor("targets", record.tokens.targets, context)}}};
-  return checkpoint::save(folder, record.tensors, state,
-                          {.model = record.model, .dropout = record.config.model.dropout}, extras);
+  const formats::HfConfig config{.model = record.model, .dropout = record.config.model.dropout};
+  return checkpoint::save(folder, record.tensors, state, formats::to_json(config), extras);
 }
 
 RecordedIncident load_incident(fs::path path) {

@@ -10,8 +10,6 @@
 
 namespace quern::train {
 
-inline constexpr const char* kGenerationConfigFile = "generation_config.json";
-
 // The ids in `eos_token_id`, one or a list, which end a text besides the tokenizer's end of text: a chat model also
 // ends at the end of its turn. Empty if the file does not exist or has none. Ids that are not below `vocabulary` are
 // left out, with a warning: no text contains them. All other fields are ignored. The file is untrusted: Error if it is

@@ -9,9 +9,11 @@
 #include "config/data_sources.h"
 #include "config/run_folder.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "dataset/data_kind.h"
 #include "evaluate/find_checkpoint.h"
+#include "formats/model_files.h"
 
 namespace quern::train {
 namespace {
@@ -73,6 +75,7 @@ RunConfig config_from(const fs::path& from) {
   RunConfig config = read_config(source_of(from).run);
   config.history.clear();
   config.given = {};
+  if (config.train.steps == 0) config.train.steps = RunConfig::Train().steps;
   if (config.train.lanes == 1) config.train.lanes = 0;  // one process then, perhaps several ranks now
   config.init = {.from = resolved(from).string(), .weights_hash = {}};
   return config;
@@ -95,6 +98,11 @@ fs::path resolve_source(RunConfig& config, const Warn& warn) {
   check_weights(found.path(), config.init.weights_hash, hash);
   config.init = {.from = found.path().string(), .weights_hash = hash};
   return tokenizer;
+}
+
+void copy_model_files(const RunConfig::Init& init, const fs::path& folder) {
+  const fs::path run = source_of(init.from).run;
+  for (const checkpoint::ExtraFile& file : formats::read_model_files(run)) write_file(folder / file.name, file.text);
 }
 
 void load_source(const RunConfig::Init& init, nn::LanguageModel& model) {

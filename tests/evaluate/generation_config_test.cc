@@ -25,7 +25,7 @@ class GenerationConfig : public ::testing::Test {
   }
 
   TemporaryFolder folder_;
-  std::filesystem::path file_ = folder_ / kGenerationConfigFile;
+  std::filesystem::path file_ = folder_ / "generation_config.json";
   std::vector<std::string> warnings_;
 };
 
