@@ -40,7 +40,7 @@ class Tiled {
  public:
   explicit Tiled(size_t T)
       : t(T),
-        shape_{T, kHeads, kHeadDim, 3 * kWidth, kWidth},
+        shape_{T, kHeads, kHeads, kHeadDim, 3 * kWidth, kWidth},
         logsumexp_(kHeads * T),
         scratch_(kernels::attention_scratch(shape_)) {}
 

@@ -22,7 +22,7 @@ struct Bars {
   const char* preset;
   double mfu;
 };
-constexpr Bars kBars[] = {{"tiny", 0.60}, {"small", 0.80}, {"gpt2", 0.65}};
+constexpr Bars kBars[] = {{"tiny", 0.60}, {"small", 0.80}, {"gpt2", 0.65}, {"llama-tiny", 0.57}, {"llama-small", 0.77}};
 constexpr double kUtilisationBar = 0.90;
 constexpr double kScalingBar = 0.925;     // of one thread's speed, per thread: 1.85 for two
 constexpr double kTeamScalingBar = 0.85;  // with other batches, which may need teams: 1.7 for two

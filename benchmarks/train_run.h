@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "data/token_buffer.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "train/trainer.h"
 
 namespace quern::bench {
@@ -25,7 +25,7 @@ struct TrainRun {
 
   data::TrainingBatches batches;
   train::Plan plan;
-  nn::Gpt2 model;
+  nn::Transformer model;
   RunState state;
   std::unique_ptr<train::Trainer> trainer;
 };

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Creates the golden files of ten training steps in PyTorch, in double precision: a small GPT-2, and the same with RMS
-norm, rotary positions, QK-norm, squared ReLU, an output matrix of its own and a soft cap of its logits.
+norm, rotary positions, QK-norm, squared ReLU, an output matrix of its own and a soft cap of its logits; a small Llama with
+llama3 scaling of its rotary positions, and a small Qwen3.
 
 Run by hand; neither the build nor the tests need PyTorch, since the tests read the committed file:
     python3 -m venv venv && venv/bin/pip install torch==2.13.0
     venv/bin/python scripts/make_golden.py gpt2 tests/golden/gpt_ten_steps.json
     venv/bin/python scripts/make_golden.py modern tests/golden/modern_ten_steps.json
+    venv/bin/python scripts/make_golden.py llama tests/golden/llama_ten_steps.json
+    venv/bin/python scripts/make_golden.py qwen3 tests/golden/qwen3_ten_steps.json
 
 The committed files were created with Python 3.11.7 and torch 2.13.0+cpu, which they record. Weights, tokens and probes are
 closed formulas, so that tests/train/golden_test.cc can compute them without a file. For every tensor a file contains
@@ -25,7 +28,12 @@ import torch.nn.functional as F
 MODELS = {"gpt2": {"layers": 2, "heads": 3, "width": 33, "context": 17, "vocabulary": 61},
           "modern": {"layers": 2, "heads": 3, "width": 30, "context": 17, "vocabulary": 61, "norm": "rmsnorm",
                      "positions": "rotary", "activation": "relu2", "qk_norm": True, "tied_output": False,
-                     "logit_cap": 4.0}}
+                     "logit_cap": 4.0},
+          "llama": {"layers": 2, "heads": 6, "width": 33, "context": 17, "vocabulary": 61, "family": "llama",
+                    "kv_heads": 2, "head_dim": 10, "inner_width": 37, "tied_output": False, "rope_base": 1000.0,
+                    "rope_factor": 8.0, "rope_original_context": 40},
+          "qwen3": {"layers": 2, "heads": 3, "width": 30, "context": 17, "vocabulary": 61, "family": "qwen3",
+                    "kv_heads": 1, "head_dim": 12, "inner_width": 45, "rope_base": 10000.0}}
 MODEL = MODELS["gpt2"]
 BATCH = {"sequences": 4, "T": 15}
 # Both sides of the clip and every part of the schedule occur in the ten steps. Epsilon is larger than usual for two
@@ -55,8 +63,34 @@ def modern():
     return "norm" in MODEL
 
 
+def llama():
+    return "family" in MODEL
+
+
+def llama_shapes():
+    """Linear weights are (out, in)."""
+    C, D, inner = MODEL["width"], MODEL["head_dim"], MODEL["inner_width"]
+    queries, keys = MODEL["heads"] * D, MODEL["kv_heads"] * D
+    yield "model.embed_tokens.weight", (MODEL["vocabulary"], C)
+    for layer in range(MODEL["layers"]):
+        names = [("input_layernorm", (C,)), ("self_attn.q_proj", (queries, C)), ("self_attn.k_proj", (keys, C)),
+                 ("self_attn.v_proj", (keys, C)), ("self_attn.o_proj", (C, queries))]
+        if MODEL["family"] == "qwen3":
+            names += [("self_attn.q_norm", (D,)), ("self_attn.k_norm", (D,))]
+        names += [("post_attention_layernorm", (C,)), ("mlp.gate_proj", (inner, C)), ("mlp.up_proj", (inner, C)),
+                  ("mlp.down_proj", (C, inner))]
+        for name, shape in names:
+            yield f"model.layers.{layer}.{name}.weight", shape
+    yield "model.norm.weight", (C,)
+    if not MODEL.get("tied_output", True):
+        yield "lm_head.weight", (MODEL["vocabulary"], C)
+
+
 def shapes():
-    """Hugging Face names and layouts, in Quern's order; linear weights are (in, out)."""
+    """Hugging Face names and layouts, in Quern's order; linear weights of GPT-2 are (in, out)."""
+    if llama():
+        yield from llama_shapes()
+        return
     C = MODEL["width"]
     yield "wte.weight", (MODEL["vocabulary"], C)
     if not modern():
@@ -102,10 +136,19 @@ def norm(p, name, x):
     return F.layer_norm(x, x.shape[-1:], p[name + ".weight"], p[name + ".bias"], NORM_EPSILON)
 
 
+def frequencies(d):
+    """Radians per position of each pair, with llama3 scaling if the model has a factor (low 1, high 4 periods)."""
+    plain = MODEL.get("rope_base", 10000.0) ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    if "rope_factor" not in MODEL:
+        return plain
+    share = ((MODEL["rope_original_context"] * plain / (2 * math.pi) - 1) / (4 - 1)).clamp(0, 1)
+    return plain * ((1 - share) / MODEL["rope_factor"] + share)
+
+
 def rotated(x):
-    """x (..., T, d): pairs j and j + d / 2 by position * 10000^(-2j / d)."""
+    """x (..., T, d): pairs j and j + d / 2 by position * frequency."""
     T, d = x.shape[-2:]
-    angles = torch.arange(T, dtype=torch.float64)[:, None] * 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    angles = torch.arange(T, dtype=torch.float64)[:, None] * frequencies(d)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     a, b = x[..., :d // 2], x[..., d // 2:]
     return torch.cat([a * cos - b * sin, b * cos + a * sin], dim=-1)
@@ -116,14 +159,46 @@ def attention(qkv):
     q, k, v = (part.reshape(B, T, MODEL["heads"], -1).transpose(1, 2) for part in qkv.chunk(3, dim=-1))
     if modern():
         q, k = rotated(norm(None, None, q)), rotated(norm(None, None, k))
+    return attend(q, k, v)
+
+
+def attend(q, k, v):
+    B, _, T, _ = q.shape
     scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
     out = scores.masked_fill(future, -math.inf).softmax(dim=-1) @ v
     return out.transpose(1, 2).reshape(B, T, -1)
 
 
+def llama_norm(p, name, x):
+    return F.rms_norm(x, x.shape[-1:], p[name + ".weight"], eps=NORM_EPSILON)
+
+
+def llama_attention(p, name, x):
+    def heads(part):
+        value = F.linear(x, p[f"{name}.{part}_proj.weight"]).unflatten(-1, (-1, MODEL["head_dim"])).transpose(1, 2)
+        return llama_norm(p, f"{name}.{part}_norm", value) if f"{name}.{part}_norm.weight" in p else value
+    q, k, v = rotated(heads("q")), rotated(heads("k")), heads("v")
+    group = MODEL["heads"] // MODEL["kv_heads"]
+    out = attend(q, k.repeat_interleave(group, dim=1), v.repeat_interleave(group, dim=1))
+    return F.linear(out, p[name + ".o_proj.weight"])
+
+
+def llama_logits(p, inputs):
+    x = p["model.embed_tokens.weight"][inputs]
+    for layer in range(MODEL["layers"]):
+        h = f"model.layers.{layer}."
+        x = x + llama_attention(p, h + "self_attn", llama_norm(p, h + "input_layernorm", x))
+        n = llama_norm(p, h + "post_attention_layernorm", x)
+        wide = F.silu(F.linear(n, p[h + "mlp.gate_proj.weight"])) * F.linear(n, p[h + "mlp.up_proj.weight"])
+        x = x + F.linear(wide, p[h + "mlp.down_proj.weight"])
+    return F.linear(llama_norm(p, "model.norm", x), p.get("lm_head.weight", p["model.embed_tokens.weight"]))
+
+
 def loss(p, ids):
     inputs, targets = ids[:, :-1], ids[:, 1:]
+    if llama():
+        return F.cross_entropy(llama_logits(p, inputs).flatten(0, 1), targets.flatten())
     x = p["wte.weight"][inputs]
     if not modern():
         x = x + p["wpe.weight"][:inputs.shape[1]]

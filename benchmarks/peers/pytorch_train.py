@@ -6,8 +6,8 @@ Run by hand; neither the build nor the tests need PyTorch:
     venv/bin/python benchmarks/peers/pytorch_train.py --preset tiny --threads 2
 
 Every round runs quern, PyTorch eager and PyTorch compiled one after the other, so that other load on the machine
-affects all of them. The best round of each is reported, and the faster PyTorch is the reference. All train GPT-2 with
-AdamW in fp32. The tokens are random ids below the vocabulary: only the shapes affect the speed.
+affects all of them. The best round of each is reported, and the faster PyTorch is the reference. All train GPT-2, or
+Llama for the presets of that name, with AdamW in fp32. The tokens are random ids below the vocabulary: only the shapes affect the speed.
 """
 
 import argparse
@@ -28,7 +28,10 @@ PRESETS = {  # layers, heads, width, T, vocabulary, batch
     "tiny": (4, 4, 128, 128, 96, 16),
     "small": (6, 6, 384, 256, 96, 8),
     "gpt2": (12, 12, 768, 64, 50304, 4),
+    "llama-tiny": (4, 4, 128, 128, 96, 16),
+    "llama-small": (6, 6, 384, 256, 96, 8),
 }
+KV_HEADS = 2  # of the Llamas
 WARMUP = 3  # steps before the clock starts in every round; compilation happens in the first round's
 
 
@@ -69,13 +72,59 @@ class Gpt2(torch.nn.Module):
         return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
 
 
+class LlamaBlock(torch.nn.Module):
+    def __init__(self, C, heads):
+        super().__init__()
+        self.heads, self.D = heads, C // heads
+        inner = (8 * C // 3 + 31) // 32 * 32
+        linear = lambda rows, columns: torch.nn.Linear(rows, columns, bias=False)
+        self.norm_1, self.norm_2 = torch.nn.RMSNorm(C, eps=1e-5), torch.nn.RMSNorm(C, eps=1e-5)
+        self.q, self.k, self.v = linear(C, C), linear(C, KV_HEADS * self.D), linear(C, KV_HEADS * self.D)
+        self.o, self.gate, self.up, self.down = linear(C, C), linear(C, inner), linear(C, inner), linear(inner, C)
+
+    def attention(self, x, cos, sin):
+        B, T, C = x.shape
+        q, k, v = (part.view(B, T, -1, self.D).transpose(1, 2) for part in (self.q(x), self.k(x), self.v(x)))
+        q, k = (torch.cat((part[..., :self.D // 2] * cos - part[..., self.D // 2:] * sin,
+                           part[..., self.D // 2:] * cos + part[..., :self.D // 2] * sin), dim=-1) for part in (q, k))
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        return self.o(out.transpose(1, 2).reshape(B, T, C))
+
+    def forward(self, x, cos, sin):
+        x = x + self.attention(self.norm_1(x), cos, sin)
+        n = self.norm_2(x)
+        return x + self.down(F.silu(self.gate(n)) * self.up(n))
+
+
+class Llama(torch.nn.Module):
+    def __init__(self, layers, heads, C, T, V):
+        super().__init__()
+        self.tokens = torch.nn.Embedding(V, C)
+        self.blocks = torch.nn.ModuleList(LlamaBlock(C, heads) for _ in range(layers))
+        self.norm = torch.nn.RMSNorm(C, eps=1e-5)
+        D = C // heads
+        angles = torch.outer(torch.arange(T).float(), 10000.0 ** (-torch.arange(0, D, 2).float() / D))
+        self.register_buffer("cos", angles.cos())
+        self.register_buffer("sin", angles.sin())
+        for p in self.parameters():
+            if p.dim() > 1:
+                torch.nn.init.normal_(p, std=0.02)
+
+    def forward(self, inputs, targets):
+        x = self.tokens(inputs)
+        for block in self.blocks:
+            x = block(x, self.cos, self.sin)
+        logits = F.linear(self.norm(x), self.tokens.weight)  # tied
+        return F.cross_entropy(logits.view(-1, logits.shape[-1]), targets.view(-1))
+
+
 class TorchTrainer:
     """Steps of one model, as in Quern: zero the gradient, forward, backward, clip, AdamW."""
 
-    def __init__(self, sizes, compiled):
+    def __init__(self, family, sizes, compiled):
         layers, heads, C, T, V, batch = sizes
         torch.manual_seed(1)
-        self.model = Gpt2(layers, heads, C, T, V)
+        self.model = family(layers, heads, C, T, V)
         self.forward = torch.compile(self.model) if compiled else self.model
         parameters = list(self.model.parameters())
         groups = [{"params": [p for p in parameters if p.dim() > 1], "weight_decay": 0.1},
@@ -137,10 +186,11 @@ def contestants(options):
     found, notes = {}, []
     if options.quern != "none":
         found["quern"] = lambda: quern_tokens_per_s(options)
-    eager = TorchTrainer(sizes, compiled=False)
+    family = Llama if options.preset.startswith("llama") else Gpt2
+    eager = TorchTrainer(family, sizes, compiled=False)
     found["pytorch eager"] = lambda: eager.tokens_per_s(options.steps)
     try:
-        compiled = TorchTrainer(sizes, compiled=True)
+        compiled = TorchTrainer(family, sizes, compiled=True)
         compiled.step()
         found["pytorch compiled"] = lambda: compiled.tokens_per_s(options.steps)
     except Exception as error:  # no C++ compiler, or no support for this platform

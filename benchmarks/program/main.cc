@@ -74,7 +74,7 @@ int list_workloads() {
     const std::string families = fmt::format("{}", fmt::join(workload.families, ", "));
     fmt::print("{:<8} {:<26} {}\n", workload.group, families, workload.description);
   }
-  fmt::print("{:<8} {:<26} {}\n", "train", "tiny, small, gpt2", "complete training steps (--preset)");
+  fmt::print("{:<8} {:<26} {}\n", "train", "tiny, small, gpt2, ...", "complete training steps (--preset)");
   fmt::print("{:<11} {:<23} {}\n", "diagnostics", "tiny, small, gpt2", "the same, with and without diagnostics");
   return 0;
 }

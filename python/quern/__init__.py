@@ -8,10 +8,10 @@ import numpy as _numpy
 
 from . import _calls, _quern
 from ._quern import (Column, Error, Model, NStepSample, ReplayBuffer, ReplayWriter, Sample, Saving, SequenceSample,
-                     SnapshotResult, Step, TextStream, TrainResult, __version__, load, preset, snapshot_info, train)
+                     SnapshotResult, Step, TextStream, TrainResult, __version__, import_model, load, preset, snapshot_info, train)
 
 __all__ = ["Column", "Error", "Model", "NStepSample", "ReplayBuffer", "ReplayWriter", "Sample", "Saving",
-           "SequenceSample", "SnapshotResult", "Step", "TextStream", "TrainResult", "__version__", "load", "preset",
+           "SequenceSample", "SnapshotResult", "Step", "TextStream", "TrainResult", "__version__", "import_model", "load", "preset",
            "snapshot_info", "train"]
 
 if _numpy.__version__.startswith("2.") and not _quern._numpy_2:

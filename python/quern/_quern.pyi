@@ -13,6 +13,8 @@ class Error(ValueError): ...
 class TextStream(Iterator[str]):
     def __iter__(self) -> TextStream: ...
     def __next__(self) -> str: ...
+    @property
+    def finish(self) -> str | None: ...
 
 class Model:
     @property
@@ -26,6 +28,8 @@ class Model:
     @property
     def context(self) -> int: ...
     @property
+    def max_context(self) -> int: ...
+    @property
     def vocabulary(self) -> int: ...
     @property
     def weights_hash(self) -> str: ...
@@ -35,7 +39,8 @@ class Model:
     def loss(self, tokens: ArrayLike, *, threads: int | None = None) -> float: ...
     def evaluate(self, *paths: str | PathLike[str], threads: int | None = None) -> dict[str, Any]: ...
     def state_dict(self) -> dict[str, NDArray[np.float32]]: ...
-    def export(self, folder: str | PathLike[str]) -> Path: ...
+    def export(self, path: str | PathLike[str], *, to: Literal["hf", "gguf"] = "hf",
+               dtype: Literal["f32", "f16", "bf16", "q8_0"] = "f32", force: bool = False) -> Path: ...
     @overload
     def generate(
         self,
@@ -45,6 +50,10 @@ class Model:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repeat_penalty: float = 1.0,
+        repeat_window: int = 64,
+        stop: list[str] | tuple[str, ...] | None = None,
         seed: int = 0,
         ignore_end: bool = False,
         threads: int | None = None,
@@ -59,6 +68,10 @@ class Model:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repeat_penalty: float = 1.0,
+        repeat_window: int = 64,
+        stop: list[str] | tuple[str, ...] | None = None,
         seed: int = 0,
         ignore_end: bool = False,
         threads: int | None = None,
@@ -72,11 +85,16 @@ class Model:
         temperature: float = 1.0,
         top_k: int = 0,
         top_p: float = 1.0,
+        min_p: float = 0.0,
+        repeat_penalty: float = 1.0,
+        repeat_window: int = 64,
+        stop: list[str] | tuple[str, ...] | None = None,
         seed: int = 0,
         ignore_end: bool = False,
         threads: int | None = None,
     ) -> TextStream: ...
 
+def import_model(source: str | PathLike[str], run: str | PathLike[str], *, context: int | None = None) -> Model: ...
 def load(run: str | PathLike[str], *, checkpoint: int | str | PathLike[str] | None = None) -> Model: ...
 def preset(name: str) -> dict[str, dict[str, Any]]: ...
 

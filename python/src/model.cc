@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "evaluate/evaluation_text.h"
 #include "evaluate/sequences.h"
+#include "formats/import.h"
 #include "generate/utf8_stream.h"
 #include "model_docs.h"
 #include "numbers.h"
@@ -120,13 +121,30 @@ py::dict state_dict(const TrainedModel& trained) {
   return arrays;
 }
 
-std::filesystem::path export_to(const TrainedModel& trained, const std::filesystem::path& folder) {
+std::filesystem::path export_to(const TrainedModel& trained, const std::filesystem::path& path, const std::string& to,
+                                const std::string& dtype, bool force) {
+  const formats::ExportOptions options{
+      .to = formats::export_format(to), .type = formats::export_type(dtype), .force = force};
+  formats::ExportResult result;
   {
     const py::gil_scoped_release unlocked;
-    trained.export_to(folder);
+    result = trained.export_to(path, options);
   }
-  if (trained.tokenizer == nullptr) warn("[export] the run has no tokenizer.json, so the folder has no tokenizer");
-  return folder;
+  for (const std::string& remark : result.remarks) warn("[export] " + remark);
+  return path;
+}
+
+std::shared_ptr<TrainedModel> import_model(const std::filesystem::path& source, const std::filesystem::path& run,
+                                           const py::object& context) {
+  formats::ImportOptions options;
+  if (!context.is_none()) options.context = whole_from(context, "[import] context");
+  formats::Imported imported;
+  {
+    const py::gil_scoped_release unlocked;
+    imported = formats::import_model(source, run, options);
+  }
+  for (const std::string& remark : imported.remarks) warn("[import] " + remark);
+  return load(run, py::none());
 }
 
 std::string repr(const TrainedModel& trained) {
@@ -152,6 +170,9 @@ void bind_model(py::module_& module) {
       .def_property_readonly(
           "context", [](const TrainedModel& self) { return self.model->config().context; }, kContextDoc)
       .def_property_readonly(
+          "max_context", [](const TrainedModel& self) { return self.model->config().positions_limit(); },
+          kMaxContextDoc)
+      .def_property_readonly(
           "vocabulary", [](const TrainedModel& self) { return self.model->config().vocabulary; }, kVocabularyDoc)
       .def_property_readonly("weights_hash", weights_hash, kWeightsHashDoc)
       .def("__repr__", repr);
@@ -162,8 +183,11 @@ void bind_model(py::module_& module) {
       .def("loss", loss, kLossDoc, py::arg("tokens"), py::kw_only(), threads)
       .def("evaluate", evaluate, kEvaluateDoc, threads)
       .def("state_dict", state_dict, kStateDictDoc)
-      .def("export", export_to, kExportDoc, py::arg("folder"));
+      .def("export", export_to, kExportDoc, py::arg("path"), py::kw_only(), py::arg("to") = "hf",
+           py::arg("dtype") = "f32", py::arg("force") = false);
   bind_generation(model);
+  module.def("import_model", import_model, kImportDoc, py::arg("source"), py::arg("run"), py::kw_only(),
+             py::arg("context") = py::none());
   module.def("load", load, kLoadDoc, py::arg("run"), py::kw_only(), py::arg("checkpoint") = py::none());
 }
 

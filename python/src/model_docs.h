@@ -41,10 +41,16 @@ inline constexpr const char* kParametersDoc = R"(Number of parameters.
 >>> model.parameters > model.vocabulary * model.config["model"]["width"]
 True)";
 
-inline constexpr const char* kContextDoc = R"(Maximum number of tokens in a sequence.
+inline constexpr const char* kContextDoc = R"(Number of tokens per sequence in training and evaluation.
 
 >>> tokens = model.encode("Once upon a time, in a house at the end of the road, there was a cat.")
 >>> logits = model.logits(tokens[-model.context:]))";
+
+inline constexpr const char* kMaxContextDoc = R"(Maximum number of tokens in a sequence: `context`, or more if the setting
+model.max_context says so, as for imported models.
+
+>>> model.max_context >= model.context
+True)";
 
 inline constexpr const char* kVocabularyDoc = R"(Number of rows in the token table: the last dimension of logits().
 
@@ -71,14 +77,26 @@ True
 True)";
 
 inline constexpr const char* kExportDoc =
-    R"(Writes a folder that Hugging Face transformers opens, and returns its path.
+    R"(Writes the model for other programs, and returns the path.
 
-AutoModelForCausalLM.from_pretrained(folder) gives the same logits, and AutoTokenizer.from_pretrained(folder) the same
-ids. The folder must be new or empty: an export never replaces a file.
+to="hf" writes a folder that Hugging Face transformers opens: AutoModelForCausalLM.from_pretrained(path) gives the same
+logits, and AutoTokenizer.from_pretrained(path) the same ids. to="gguf" writes a file for llama.cpp. dtype is "f32",
+"f16", "bf16" or, for GGUF, "q8_0". The path must be new, or an empty folder; force=True replaces an earlier export.
 
 >>> folder = model.export("exported")
 >>> sorted(path.name for path in folder.iterdir())
 ['config.json', 'model.safetensors', 'tokenizer.json', 'tokenizer_config.json'])";
+
+inline constexpr const char* kImportDoc =
+    R"(Makes a run of a model from elsewhere, and returns it, loaded.
+
+source is a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file; run, the folder of the run,
+must be new or empty. context is the length of sequences in training, by default that of the model, at most 1024.
+
+>>> import tempfile
+>>> smol = quern.import_model(folder, tempfile.mkdtemp())
+>>> smol.weights_hash == model.weights_hash
+True)";
 
 inline constexpr const char* kEncodeDoc = R"(Returns the token ids of a str or of bytes, as int32.
 
@@ -93,7 +111,7 @@ inline constexpr const char* kDecodeDoc = R"(Returns the text of the token ids. 
 inline constexpr const char* kLogitsDoc = R"(Returns the logits of every position, as float32.
 
 The shape is (T, V) for T tokens and (B, T, V) for tokens of shape (B, T). V is the vocabulary, padding rows included.
-The logits at position t predict the token that follows tokens 0 ... t. T is at most `context`. `threads`: number of
+The logits at position t predict the token that follows tokens 0 ... t. T is at most `max_context`. `threads`: number of
 threads, every core by default; results are bit-identical for any number.
 
 >>> tokens = model.encode("Once upon")
@@ -103,7 +121,7 @@ True)";
 inline constexpr const char* kLossDoc =
     R"(Returns the mean loss, in nats, of predicting each token from the preceding tokens of its sequence.
 
-`tokens` is one sequence, or several of equal length, of 2 to `context` + 1 tokens. `threads` as for logits().
+`tokens` is one sequence, or several of equal length, of 2 to `max_context` + 1 tokens. `threads` as for logits().
 
 >>> model.loss(model.encode("Once upon a time")) < model.loss(model.encode("emit a nopu ecnO"))
 True)";
@@ -119,15 +137,21 @@ inline constexpr const char* kGenerateDoc =
 
 temperature: below 1 gives more likely text, above 1 more surprising text, 0 always the most likely token. top_k:
 sample from the k most likely tokens only; 0 for all. top_p: sample only from the most likely tokens whose
-probabilities add up to this. The same prompt and seed give the same text with any number of threads, and the same text
-as `quern generate` prints after the prompt. Without a prompt, the text starts with a new line; with "", at the
-beginning of a document. It ends where the model ends the document; with ignore_end=True it contains "<|endoftext|>"
-there and continues. samples: return a list of this many texts; text i is the same for any number of them.
+probabilities add up to this. min_p: sample only from tokens at least this many times as likely as the most likely one.
+repeat_penalty: above 1, tokens among the last repeat_window ones (0: all), prompt included, become less likely. The
+penalty applies first, then temperature, top_k, top_p and min_p. stop: a list of str; the text ends before the first
+occurrence of any of them.
+
+The same prompt and seed give the same text with any number of threads, and the same text as `quern generate` prints
+after the prompt. Without a prompt, the text starts with a new line; with "", at the beginning of a document. It ends
+where the model ends the document; with ignore_end=True it contains "<|endoftext|>" there and continues. samples: return a list of this many texts; text i is the same for any number of them.
 
 >>> len(model.generate("Once", tokens=20, samples=3))
 3
 >>> model.generate("Once", tokens=20, seed=7) == model.generate("Once", tokens=20, seed=7)
-True)";
+True
+>>> "\n" in model.generate("Once", tokens=200, min_p=0.05, repeat_penalty=1.1, stop=["\n"])
+False)";
 
 inline constexpr const char* kStreamDoc =
     R"(Returns an iterator over the text of generate(), piece by piece as it is generated.
@@ -140,5 +164,14 @@ inline constexpr const char* kTextStreamDoc = R"(The iterator that Model.stream(
 >>> pieces = model.stream("Once", tokens=20)
 >>> next(pieces) + "".join(pieces) == model.generate("Once", tokens=20)
 True)";
+
+inline constexpr const char* kFinishDoc = R"(Why the text ended; None before its end.
+
+"length" after `tokens` tokens, "end" where the model ended it, "stop" at a stop string.
+
+>>> pieces = model.stream("Once", tokens=20)
+>>> text = "".join(pieces)
+>>> pieces.finish
+'length')";
 
 }  // namespace quern::python

@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <string>
+#include <vector>
 
 #include "arguments.h"
 #include "core/error.h"
@@ -18,20 +19,52 @@ using train::TrainedModel;
 
 constexpr uint64_t kMaxSamples = 1'000'000;
 
-// The arguments of generate() and stream().
-TextRequest request_from(const std::optional<Text>& prompt, const py::object& tokens, const py::object& temperature,
-                         const py::object& top_k, const py::object& top_p, const py::object& seed, bool ignore_end,
-                         const py::object& threads) {
-  const int64_t count = signed_from(tokens, "[generate] tokens");
+// The type of the value of an argument of any type.
+template <typename Argument>
+using Object = py::object;
+
+// The arguments of generate() and stream() except the prompt.
+struct Arguments {
+  py::object tokens, temperature, top_k, top_p, min_p, repeat_penalty, repeat_window, stop, seed, threads;
+  bool ignore_end;
+};
+
+// A list of str; None for an empty one. A str is refused: as a list of its characters, it would stop at any of them.
+std::vector<std::string> stop_from(const py::object& stop) {
+  constexpr const char* kWhat = "[generate] stop";
+  if (stop.is_none()) return {};
+  if (!py::isinstance<py::list>(stop) && !py::isinstance<py::tuple>(stop)) {
+    throw Error("{}: expected a list of str, found {}", kWhat, shown(stop));
+  }
+  std::vector<std::string> texts;
+  for (const py::handle text : stop) {
+    if (!py::isinstance<py::str>(text)) throw Error("{}: expected a list of str, found {} in it", kWhat, shown(text));
+    texts.push_back(text_from(text, kWhat));
+  }
+  return texts;
+}
+
+Sampling sampling_from(const Arguments& arguments) {
+  return {.temperature = float_from(arguments.temperature, "[generate] temperature"),
+          .top_k = signed_from(arguments.top_k, "[generate] top_k"),
+          .top_p = float_from(arguments.top_p, "[generate] top_p"),
+          .min_p = float_from(arguments.min_p, "[generate] min_p"),
+          .seed = whole_from(arguments.seed, "[generate] seed"),
+          .repeat_penalty = float_from(arguments.repeat_penalty, "[generate] repeat_penalty"),
+          .repeat_window = whole_from(arguments.repeat_window, "[generate] repeat_window", 0, kMaxRepeatWindow)};
+}
+
+TextRequest request_from(const TrainedModel& trained, const std::optional<Text>& prompt, const Arguments& arguments) {
+  const int64_t count = signed_from(arguments.tokens, "[generate] tokens");
   if (count < 0) throw Error("[generate] tokens: expected 0 or more, found {}", count);
   return {.prompt = prompt ? std::optional(prompt->value) : std::nullopt,
           .options = {.max_tokens = static_cast<size_t>(count),
-                      .sampling = {.temperature = float_from(temperature, "[generate] temperature"),
-                                   .top_k = signed_from(top_k, "[generate] top_k"),
-                                   .top_p = float_from(top_p, "[generate] top_p"),
-                                   .seed = whole_from(seed, "[generate] seed")},
-                      .ignore_end = ignore_end},
-          .threads = threads_from(threads)};
+                      .sampling = sampling_from(arguments),
+                      .end_tokens = trained.end_tokens,
+                      .ignore_end = arguments.ignore_end},
+          .stop = stop_from(arguments.stop),
+          .threads = threads_from(arguments.threads),
+          .on_block = [](size_t, size_t) { check_signals(); }};
 }
 
 // Keeps the model alive.
@@ -40,16 +73,18 @@ struct TextStream {
       : trained(std::move(its_model)), text(*trained->model, trained->needed_tokenizer(), request) {}
 
   std::string next() { return text.next(); }
+  std::optional<std::string_view> finish() {
+    const std::optional<Finish> reason = text.finish();
+    return reason ? std::optional(name_of(*reason)) : std::nullopt;
+  }
 
   std::shared_ptr<TrainedModel> trained;
   TextGeneration text;
 };
 
 std::unique_ptr<TextStream> stream(std::shared_ptr<TrainedModel> trained, const std::optional<Text>& prompt,
-                                   const py::object& tokens, const py::object& temperature, const py::object& top_k,
-                                   const py::object& top_p, const py::object& seed, bool ignore_end,
-                                   const py::object& threads) {
-  const TextRequest request = request_from(prompt, tokens, temperature, top_k, top_p, seed, ignore_end, threads);
+                                   const Arguments& arguments) {
+  const TextRequest request = request_from(*trained, prompt, arguments);
   const py::gil_scoped_release unlocked;
   return std::make_unique<TextStream>(std::move(trained), request);
 }
@@ -67,10 +102,8 @@ std::string whole_text(const std::shared_ptr<TrainedModel>& trained, const TextR
 
 // A str, or with `samples` a list of so many.
 py::object generate(const std::shared_ptr<TrainedModel>& trained, const std::optional<Text>& prompt,
-                    const py::object& tokens, const py::object& temperature, const py::object& top_k,
-                    const py::object& top_p, const py::object& seed, bool ignore_end, const py::object& threads,
-                    const py::object& samples) {
-  TextRequest request = request_from(prompt, tokens, temperature, top_k, top_p, seed, ignore_end, threads);
+                    const Arguments& arguments, const py::object& samples) {
+  TextRequest request = request_from(*trained, prompt, arguments);
   if (samples.is_none()) return py::str(whole_text(trained, request));
   py::list texts;
   const uint64_t count = whole_from(samples, "[generate] samples", 1, kMaxSamples);
@@ -95,16 +128,31 @@ std::string next_piece(TextStream& stream) {
 void bind_text_stream(py::module_& module) {
   py::class_<TextStream>(module, "TextStream", kTextStreamDoc)
       .def("__iter__", [](py::object self) { return self; })
-      .def("__next__", next_piece);
+      .def("__next__", next_piece)
+      .def_property_readonly("finish", &TextStream::finish, kFinishDoc);
 }
 
 void bind_generation(py::class_<TrainedModel, std::shared_ptr<TrainedModel>>& model) {
-  const auto define = [&](const char* name, auto function, const char* doc, auto... more) {
+  // `call` takes the model, the prompt, Arguments, and the values of `more`.
+  const auto define = [&]<typename... More>(const char* name, auto call, const char* doc, const More&... more) {
     const GenerateOptions usual;
-    model.def(name, function, doc, py::arg("prompt") = py::none(), py::kw_only(), py::arg("tokens") = usual.max_tokens,
-              py::arg("temperature") = usual.sampling.temperature, py::arg("top_k") = usual.sampling.top_k,
-              py::arg("top_p") = usual.sampling.top_p, py::arg("seed") = usual.sampling.seed,
-              py::arg("ignore_end") = usual.ignore_end, py::arg("threads") = py::none(), more...);
+    model.def(
+        name,
+        [call](std::shared_ptr<TrainedModel> trained, const std::optional<Text>& prompt, py::object tokens,
+               py::object temperature, py::object top_k, py::object top_p, py::object min_p, py::object repeat_penalty,
+               py::object repeat_window, py::object stop, py::object seed, bool ignore_end, py::object threads,
+               Object<More>... values) {
+          const Arguments arguments{tokens,        temperature, top_k, top_p,   min_p,     repeat_penalty,
+                                    repeat_window, stop,        seed,  threads, ignore_end};
+          return call(std::move(trained), prompt, arguments, values...);
+        },
+        doc, py::arg("prompt") = py::none(), py::kw_only(), py::arg("tokens") = usual.max_tokens,
+        py::arg("temperature") = usual.sampling.temperature, py::arg("top_k") = usual.sampling.top_k,
+        py::arg("top_p") = usual.sampling.top_p, py::arg("min_p") = usual.sampling.min_p,
+        py::arg("repeat_penalty") = usual.sampling.repeat_penalty,
+        py::arg("repeat_window") = usual.sampling.repeat_window, py::arg("stop") = py::none(),
+        py::arg("seed") = usual.sampling.seed, py::arg("ignore_end") = usual.ignore_end,
+        py::arg("threads") = py::none(), more...);
   };
   define("generate", generate, kGenerateDoc, py::arg("samples") = py::none());
   define("stream", stream, kStreamDoc);

@@ -7,15 +7,24 @@
 namespace quern {
 namespace {
 
-TextRequest request_of(const std::optional<std::string>& prompt, const GenerationOptions& options) {
+GenerateOptions options_of(const GenerationOptions& options, const train::TrainedModel& trained) {
+  return {.max_tokens = options.tokens,
+          .sampling = {.temperature = options.temperature,
+                       .top_k = options.top_k,
+                       .top_p = options.top_p,
+                       .min_p = options.min_p,
+                       .seed = options.seed,
+                       .sample = options.sample,
+                       .repeat_penalty = options.repeat_penalty,
+                       .repeat_window = options.repeat_window},
+          .end_tokens = trained.end_tokens,
+          .ignore_end = options.ignore_end};
+}
+
+TextRequest request_of(const Model& model, const std::optional<std::string>& prompt, const GenerationOptions& options) {
   return {.prompt = prompt,
-          .options = {.max_tokens = options.tokens,
-                      .sampling = {.temperature = options.temperature,
-                                   .top_k = options.top_k,
-                                   .top_p = options.top_p,
-                                   .seed = options.seed,
-                                   .sample = options.sample},
-                      .ignore_end = options.ignore_end},
+          .options = options_of(options, model.impl()->trained),
+          .stop = options.stop,
           .threads = api::threads_from(options.threads)};
 }
 
@@ -27,6 +36,7 @@ class TextStream::Impl {
       : model_(model.impl()), text_(*model_->trained.model, model_->trained.needed_tokenizer(), request) {}
 
   std::string next() { return text_.next(); }
+  std::optional<Finish> finish() { return text_.finish(); }
 
  private:
   std::shared_ptr<const Model::Impl> model_;
@@ -34,7 +44,7 @@ class TextStream::Impl {
 };
 
 TextStream::TextStream(const Model& model, const std::optional<std::string>& prompt, const GenerationOptions& options)
-    : impl_(std::make_unique<Impl>(model, request_of(prompt, options))) {}
+    : impl_(std::make_unique<Impl>(model, request_of(model, prompt, options))) {}
 TextStream::TextStream(TextStream&&) noexcept = default;
 TextStream& TextStream::operator=(TextStream&&) noexcept = default;
 TextStream::~TextStream() = default;
@@ -43,6 +53,11 @@ std::optional<std::string> TextStream::next() {
   std::string piece = impl_->next();
   if (piece.empty()) return std::nullopt;
   return piece;
+}
+
+std::optional<std::string_view> TextStream::finish() const {
+  const std::optional<Finish> finish = impl_->finish();
+  return finish ? std::optional(name_of(*finish)) : std::nullopt;
 }
 
 std::string generate(const Model& model, const std::optional<std::string>& prompt, const GenerationOptions& options) {

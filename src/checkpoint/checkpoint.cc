@@ -93,22 +93,27 @@ MappedFile open_stamped(const fs::path& folder, const StateFile& state, const st
   return file;
 }
 
-// Every wanted tensor must exist with the same shape and dtype, and the file must not contain others. `what` the file
-// contains: a model or an optimizer.
+// The tensor of the same name, which must have the same shape and dtype. `what` the file contains: a model or an
+// optimizer.
+const Tensor& find_same(const fs::path& path, std::string_view what, const safetensors::File& file,
+                        const Tensor& wanted) {
+  const Tensor* found = file.find(wanted.name);
+  if (found == nullptr) {
+    throw Error("[checkpoint] {}: contains a different {}: expected tensor {} of shape {}, found none of that name",
+                path.native(), what, in_quotes(wanted.name), describe(wanted.shape));
+  }
+  if (found->shape != wanted.shape || found->dtype != wanted.dtype) {
+    throw Error("[checkpoint] {}: contains a different {}: tensor {}: expected {} {}, found {} {}", path.native(), what,
+                in_quotes(wanted.name), dtype_name(wanted.dtype), describe(wanted.shape), dtype_name(found->dtype),
+                describe(found->shape));
+  }
+  return *found;
+}
+
+// Every wanted tensor must exist with the same shape and dtype, and the file must not contain others.
 void check_same(const fs::path& path, std::string_view what, const safetensors::File& file,
                 std::span<const Tensor> wanted) {
-  for (const Tensor& tensor : wanted) {
-    const Tensor* found = file.find(tensor.name);
-    if (found == nullptr) {
-      throw Error("[checkpoint] {}: contains a different {}: expected tensor {} of shape {}, found none of that name",
-                  path.native(), what, in_quotes(tensor.name), describe(tensor.shape));
-    }
-    if (found->shape != tensor.shape || found->dtype != tensor.dtype) {
-      throw Error("[checkpoint] {}: contains a different {}: tensor {}: expected {} {}, found {} {}", path.native(),
-                  what, in_quotes(tensor.name), dtype_name(tensor.dtype), describe(tensor.shape),
-                  dtype_name(found->dtype), describe(found->shape));
-    }
-  }
+  for (const Tensor& tensor : wanted) find_same(path, what, file, tensor);
   if (file.tensors().size() == wanted.size()) return;
   for (const Tensor& tensor : file.tensors()) {
     const bool known =
@@ -168,7 +173,7 @@ bool has_foreign_files(const fs::path& path) {
   return false;
 }
 
-fs::path save(const fs::path& folder, const Tensors& tensors, const RunState& state, const HfConfig& config,
+fs::path save(const fs::path& folder, const Tensors& tensors, const RunState& state, std::string_view config,
               std::span<const ExtraFile> extras) {
   create_folders(folder);
   remove_leftovers(folder);
@@ -179,7 +184,7 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const RunState& st
   StateFile file{state, {}};
   file.files[kModel] = write_tensors(target(kModel), tensors_of(tensors.weights));
   file.files[kOptimizer] = write_tensors(target(kOptimizer), tensors_of(tensors.optimizer));
-  file.files[kConfig] = write_text(target(kConfig), to_json(config));
+  file.files[kConfig] = write_text(target(kConfig), config);
   for (const ExtraFile& extra : extras) {
     const Target there = target(extra.name.c_str());
     file.files[extra.name] =
@@ -218,6 +223,10 @@ Checkpoint::Checkpoint(const fs::path& path, Parts parts) : Checkpoint(path, par
 Checkpoint::Checkpoint(fs::path path, Parts parts, const StateFile& file)
     : path_(std::move(path)), state_(file.state), model_(open_tensors(path_, file, kModel)) {
   if (parts == Parts::kAll) optimizer_.emplace(open_tensors(path_, file, kOptimizer));
+}
+
+const Tensor& Checkpoint::at(const std::string& name, const std::vector<size_t>& shape) const {
+  return find_same(path_ / kModel, "model", model_, {name, Dtype::kF32, shape, {}});
 }
 
 void Checkpoint::load(const Tensors& tensors) const {

@@ -15,9 +15,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "checkpoint/hf_config.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/state.h"
 
@@ -47,8 +47,10 @@ struct ExtraFile {
 // replaced atomically, or renamed to NAME.replaced-1 if it contains foreign files. Returns the path. The tensors must
 // not change in the meantime. On Error (such as a full disk) everything that existed before is untouched and nothing
 // new is left behind. Also removes the leftovers of killed processes in `folder`.
+//
+// `config` is the text of config.json.
 std::filesystem::path save(const std::filesystem::path& folder, const Tensors& tensors, const RunState& state,
-                           const HfConfig& config, std::span<const ExtraFile> extras = {});
+                           std::string_view config, std::span<const ExtraFile> extras = {});
 
 enum class Parts { kWeights, kAll };
 
@@ -62,6 +64,11 @@ class Checkpoint {
   const std::filesystem::path& path() const noexcept { return path_; }
   const RunState& state() const noexcept { return state_; }
   const safetensors::File& model() const noexcept { return model_; }
+  // Whether the optimizer's states were opened and are not empty. Those of an imported model are.
+  bool has_optimizer() const noexcept { return optimizer_ && !optimizer_->tensors().empty(); }
+
+  // A weight by its name. Error if there is none, or if it is not fp32 of this shape.
+  const safetensors::Tensor& at(const std::string& name, const std::vector<size_t>& shape) const;
 
   // Copies into the caller's memory; the optimizer's states only if there are any. Throws Error with the first
   // difference if the names or shapes do not match the checkpoint; nothing is written in that case.

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/json_fields.h"
 #include "core/text.h"
 
@@ -201,9 +202,7 @@ safetensors::Stamp parse_stamp(const JsonFields& fields) {
 
 // A file in the checkpoint's own directory: the name is used as a path there.
 void check_file_name(std::string_view file, const std::string& name) {
-  const bool is_plain = !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
-                        name.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
-  if (is_plain) return;
+  if (is_plain_file_name(name)) return;
   throw Error("[checkpoint] {}: files: expected file names without a folder, found {}", file, in_quotes(name, 40));
 }
 

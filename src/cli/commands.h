@@ -12,6 +12,7 @@ Command add_generate(Parser root);
 Command add_eval(Parser root);
 Command add_report(Parser root);
 Command add_runs(Parser root);
+Command add_import(Parser root);
 Command add_export(Parser root);
 Command add_tokenize(Parser root);
 Command add_plan(Parser root);

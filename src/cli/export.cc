@@ -1,4 +1,4 @@
-// quern export: writes a trained model for Hugging Face transformers.
+// quern export: writes a model for other programs.
 #include <fmt/format.h>
 
 #include <memory>
@@ -17,42 +17,78 @@ namespace quern::cli {
 namespace {
 
 struct Options {
-  std::string word;  // RUN
-  std::string run;   // --run
+  std::vector<std::string> words;  // RUN and OUT
+  std::string run;                 // --run
   std::string checkpoint;
-  std::string out;
+  std::string to = "hf";
+  std::string dtype = "f32";
+  std::string out;  // --out
+  bool force = false;
   bool json = false;
 };
 
 constexpr const char* kExamples = R"(Examples:
-  quern export runs/first --out exported              the newest checkpoint
+  quern export --run runs/first --to hf exported          a folder for Hugging Face transformers
+  quern export --run runs/first --to gguf first.gguf      a file for llama.cpp and programs that use it
+  quern export --run runs/first --to gguf --dtype q8_0 first.gguf
+  quern export --run runs/first --to hf --dtype bf16 exported
   quern export runs/first --checkpoint best --out exported
   quern export runs/first --checkpoint 500 --out exported
 
 Then, in Python: AutoModelForCausalLM.from_pretrained("exported") gives the logits of Quern, and
-AutoTokenizer.from_pretrained("exported") its token ids. The directory must be new or empty.)";
+AutoTokenizer.from_pretrained("exported") its token ids. With llama.cpp: llama-completion -m first.gguf -p "Once".
 
-std::string run_of(const Options& options) {
-  if (!options.word.empty() && !options.run.empty()) throw Error("export: expected RUN or --run DIR, found both");
-  if (!options.word.empty()) return options.word;
-  if (!options.run.empty()) return options.run;
-  throw Error("export: expected RUN, a trained run; run `quern export --help`");
+f32 and, for a model that was imported in BF16 or F16, bf16 and f16 keep every value; f16 and bf16 round to nearest
+even. q8_0 is for GGUF only: matrices become blocks of 32 values with a common scale, with the bits of llama-quantize;
+vectors stay F32, and matrices whose rows are no multiple of 32 become F16.
+
+The output must be new, or an empty directory. --force replaces an earlier export, and nothing else. The result is
+complete or absent.)";
+
+struct Places {
+  std::string run, out;
+};
+
+// RUN OUT, --run DIR OUT, RUN --out OUT or --run DIR --out OUT.
+Places places_of(const Options& options) {
+  std::vector<std::string> words = options.words;
+  Places places{options.run, options.out};
+  if (!places.out.empty() && words.size() > (places.run.empty() ? 1u : 0u)) {
+    throw Error("export: expected {}, found both", places.run.empty() ? "OUT or --out DIR" : "RUN or --run DIR");
+  }
+  if (places.run.empty() && !words.empty()) {
+    places.run = words.front();
+    words.erase(words.begin());
+  }
+  if (places.out.empty() && !words.empty()) {
+    places.out = words.front();
+    words.erase(words.begin());
+  }
+  if (places.run.empty()) throw Error("export: expected RUN, a trained run; run `quern export --help`");
+  if (places.out.empty()) throw Error("export: expected OUT, a new directory or file; run `quern export --help`");
+  if (!words.empty()) throw Error("export: expected RUN and OUT, found also {}", in_quotes(words.front()));
+  return places;
 }
 
 int run_export(const Options& options) {
-  const std::string run = run_of(options);
-  if (options.out.empty()) throw Error("export: expected --out DIR, a new directory; run `quern export --help`");
-  const train::TrainedModel trained = train::load_model(run, warn, options.checkpoint);
-  const std::vector<std::string> files = trained.export_to(options.out);
+  const auto [run, out] = places_of(options);
+  const formats::ExportOptions wanted{
+      .to = formats::export_format(options.to), .type = formats::export_type(options.dtype), .force = options.force};
+  const train::SavedModel saved = train::open_model(run, warn, options.checkpoint);
+  const formats::ExportResult result = saved.export_to(out, wanted);
+  const uint64_t step = saved.checkpoint.state().step;
   if (options.json) {
-    const Json object = {
-        {"run", trained.folder.string()}, {"step", trained.state.step}, {"out", options.out}, {"files", files}};
+    const Json object = {{"run", saved.folder.string()}, {"step", step}, {"to", options.to},
+                         {"dtype", options.dtype},       {"out", out},   {"files", result.files},
+                         {"remarks", result.remarks}};
     fmt::print("{}\n", json_text(object, 2));
+  } else if (wanted.to == formats::ExportFormat::kGguf) {
+    fmt::print("step {} of {}, in {}\n", step, printable(saved.folder.string()), printable(out));
   } else {
-    fmt::print("step {} of {}, in {}: {}\n", trained.state.step, printable(trained.folder.string()),
-               printable(options.out), fmt::join(files, ", "));
+    fmt::print("step {} of {}, in {}: {}\n", step, printable(saved.folder.string()), printable(out),
+               fmt::join(result.files, ", "));
   }
-  if (trained.tokenizer == nullptr) warn("the run has no tokenizer.json, so the directory has no tokenizer");
+  for (const std::string& remark : result.remarks) warn(remark);
   return 0;
 }
 
@@ -60,10 +96,15 @@ int run_export(const Options& options) {
 
 Command add_export(Parser root) {
   const auto options = std::make_shared<Options>();
-  Parser command = root.add_command("export", "Write a model for Hugging Face transformers");
-  command.add_word("RUN", options->word, "Directory of the run, or of one of its checkpoints");
+  Parser command = root.add_command("export", "Write a model for Hugging Face transformers or llama.cpp");
+  command.add_words("RUN OUT", options->words, "Directory of the run, or of one of its checkpoints; what to write");
   command.add_text("--run", options->run, "DIR", "The same as RUN");
-  command.add_text("--out", options->out, "DIR", "Directory to write, new or empty");
+  command.add_text("--out", options->out, "OUT", "The same as OUT");
+  command.add_choice("--to", options->to, {"hf", "gguf"}, "FORMAT",
+                     "hf: a directory for transformers; gguf: a file for llama.cpp");
+  command.add_choice("--dtype", options->dtype, {"f32", "f16", "bf16", "q8_0"}, "TYPE",
+                     "Format of the weights; q8_0 only for gguf");
+  command.add_flag("--force", options->force, "Replace an earlier export");
   command.add_text("--checkpoint", options->checkpoint, "WHICH",
                    "newest (the default), best, the number of a step, or the directory of a checkpoint");
   command.add_flag("--json", options->json, "Print one JSON object");

@@ -7,18 +7,18 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/machine_json.h"
 #include "cli/prompt_input.h"
+#include "cli/prompt_progress.h"
 #include "cli/run_argument.h"
 #include "cli/warnings.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "evaluate/load.h"
-#include "generate/generate.h"
-#include "generate/utf8_stream.h"
+#include "generate/generated_text.h"
 
 namespace quern::cli {
 namespace {
@@ -27,6 +27,7 @@ struct Options {
   RunArgument run;
   PromptInput prompt;
   GenerateOptions generate;
+  std::vector<std::string> stop;
   uint64_t samples = 1;
   size_t threads = 1;
   bool json = false;
@@ -35,6 +36,8 @@ struct Options {
 constexpr const char* kExamples = R"(Examples:
   quern generate runs/first --prompt "Once"
   quern generate runs/first --tokens 500 --temperature 0.8 --top-k 40 --seed 7
+  quern generate runs/first --prompt "Once" --min-p 0.05 --repeat-penalty 1.1
+  quern generate runs/first --prompt "Once" --stop "The end" --stop $'\n\n'
   quern generate runs/first --prompt "Once" --samples 5  five different texts
   quern generate runs/first --prompt-file start.txt
   echo "Once" | quern generate runs/first --prompt -     prompt from standard input
@@ -44,18 +47,16 @@ constexpr const char* kExamples = R"(Examples:
 
 The same run, prompt and seed give the same text with any number of threads; sample i is the same for any --samples.
 One line break at the end of a prompt from a file or from standard input is ignored. --json prints one object per
-sample, each on its own line: prompt, text (without the prompt), tokens, finish ("length" or "end"), seed, tokens/s.
+sample, each on its own line: prompt, text (without the prompt), tokens, finish ("length", "end" or "stop"), seed,
+tokens/s.
+
+The options apply in this order: --repeat-penalty, --temperature, --top-k, --top-p, --min-p. The penalty also applies
+with --temperature 0, the others do not. A text ends before the first --stop text, which is not printed.
 
 A model with a bpe tokenizer stops at the end of a document; with --ignore-end it writes <|endoftext|> and continues
-with the next one. In a prompt, <|endoftext|> is that token. A model whose operations are too small to be split uses
+with the next one. The same holds for the tokens that generation_config.json in the run lists as eos_token_id. In a
+prompt, <|endoftext|> is that token. A model whose operations are too small to be split uses
 fewer threads than requested.)";
-
-// What all samples have in common.
-struct Source {
-  const data::Tokenizer& tokenizer;
-  const Prompt& prompt;
-  Decoder& decoder;
-};
 
 // Files and pipes get the raw text; a terminal would interpret escape codes in it.
 void show(const std::string& characters) {
@@ -64,30 +65,27 @@ void show(const std::string& characters) {
   std::fflush(stdout);
 }
 
-// Prints `header` and the prompt only when the first token is known, so that an error leaves no output.
-void print_text(Generation generation, const Source& source, const std::string& header) {
-  Utf8Stream text;
-  std::optional<int32_t> token = generation.next();
-  show(header + source.prompt.text);
-  for (; token; token = generation.next()) show(text.feed(source.tokenizer.bytes_of(*token)));
-  show(text.finish() + "\n");
+// Prints `header` and the prompt only when the first characters are known, so that an error leaves no output.
+void print_text(GeneratedText& text, const Prompt& prompt, const std::string& header) {
+  std::string piece = text.next();
+  show(header + prompt.text);
+  for (; !piece.empty(); piece = text.next()) show(piece);
+  show("\n");
 }
 
-void print_json(Generation generation, const Source& source, const Sampling& sampling) {
-  Utf8Stream characters;
+void print_json(GeneratedText& pieces, const Prompt& prompt, const Sampling& sampling) {
   std::string text;
   const auto start = std::chrono::steady_clock::now();
-  while (const auto token = generation.next()) text += characters.feed(source.tokenizer.bytes_of(*token));
-  text += characters.finish();
+  for (std::string piece = pieces.next(); !piece.empty(); piece = pieces.next()) text += piece;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const Json object = {{"sample", sampling.sample + 1},
-                       {"prompt", source.prompt.text},
+                       {"prompt", prompt.text},
                        {"text", text},
-                       {"prompt_tokens", source.prompt.tokens.size()},
-                       {"tokens", generation.made()},
-                       {"finish", generation.ended() ? "end" : "length"},
+                       {"prompt_tokens", prompt.tokens.size()},
+                       {"tokens", pieces.tokens()},
+                       {"finish", name_of(pieces.finish().value())},
                        {"seed", sampling.seed},
-                       {"tokens_per_s", static_cast<double>(generation.made()) / std::max(seconds.count(), 1e-9)}};
+                       {"tokens_per_s", static_cast<double>(pieces.tokens()) / std::max(seconds.count(), 1e-9)}};
   fmt::print("{}\n", json_text(object));
   std::fflush(stdout);
 }
@@ -95,21 +93,27 @@ void print_json(Generation generation, const Source& source, const Sampling& sam
 int run_generate(const Options& options) {
   const std::string run = run_of(options.run, "generate");
   check(options.generate.sampling);
-  const std::optional<std::string> text = read_prompt(options.prompt);
+  check_stop(options.stop);
+  const std::optional<std::string> given = read_prompt(options.prompt);
   const train::TrainedModel trained = train::load_model(run, warn);
   const data::Tokenizer& tokenizer = trained.needed_tokenizer();
-  const Prompt prompt = text ? prompt_of(tokenizer, *text) : default_prompt(tokenizer);
-  Decoder decoder(*trained.model, {.threads = options.threads});
-  const Source source{tokenizer, prompt, decoder};
+  const Prompt prompt = given ? prompt_of(tokenizer, *given) : default_prompt(tokenizer);
   GenerateOptions generate = options.generate;
+  generate.end_tokens = trained.end_tokens;
+  PromptProgress progress;
+  Decoder decoder(*trained.model, {.capacity = positions_for(*trained.model, prompt.tokens.size(), generate.max_tokens),
+                                   .threads = options.threads,
+                                   .on_block = [&](size_t done, size_t total) { progress.update(done, total); }});
   for (uint32_t i = 0; i < options.samples; ++i) {
     generate.sampling.sample = i;
-    Generation generation(decoder, tokenizer, prompt.tokens, generate);
+    progress.start();
+    GeneratedText text(decoder, tokenizer, prompt.tokens, generate, options.stop);
+    progress.stop();
     if (options.json) {
-      print_json(std::move(generation), source, generate.sampling);
+      print_json(text, prompt, generate.sampling);
     } else {
       const std::string header = fmt::format("--- sample {} of {} ---\n", i + 1, options.samples);
-      print_text(std::move(generation), source, options.samples > 1 ? header : "");
+      print_text(text, prompt, options.samples > 1 ? header : "");
     }
   }
   return 0;
@@ -134,6 +138,13 @@ Command add_generate(Parser root) {
   command.add_number("--top-k", generate.sampling.top_k, "K", "Sample from the K most likely tokens only; 0 for all");
   command.add_number("--top-p", generate.sampling.top_p, "P",
                      "Sample from the most likely tokens with this total probability");
+  command.add_number("--min-p", generate.sampling.min_p, "P",
+                     "Sample from tokens at least P times as likely as the most likely one; 0 for all");
+  command.add_number("--repeat-penalty", generate.sampling.repeat_penalty, "X",
+                     "Above 1: make tokens less likely that appeared recently, prompt included; 1 for none");
+  command.add_number("--repeat-window", generate.sampling.repeat_window, "N",
+                     "Number of last tokens that --repeat-penalty looks at; 0 for all", {0, kMaxRepeatWindow});
+  command.add_list("--stop", options->stop, "TEXT", "End the text before this one; repeatable");
   command.add_number("--seed", generate.sampling.seed, "N", "Random seed");
   command.add_flag("--ignore-end", generate.ignore_end,
                    "Continue after the end of a document instead of stopping there");

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "config/config_fields.h"
 #include "config/data_sources.h"
 #include "config/history.h"
 #include "config/synonyms.h"
@@ -32,6 +33,66 @@ void check_init(const RunConfig::Init& init) {
   if (init.from.empty() && !init.weights_hash.empty()) {
     throw Error(
         "[config] init.weights_hash: expected init.from as well, the checkpoint with these weights, found none");
+  }
+}
+
+// The settings that only some families have.
+void check_family(const RunConfig::Model& model) {
+  constexpr std::string_view kGpt2Only[] = {"norm", "positions", "activation", "qk_norm", "logit_cap"};
+  constexpr std::string_view kLlamaOnly[] = {"kv_heads", "head_dim", "attention_bias", "mlp_bias"};
+  const bool gpt2 = model.family == nn::Family::kGpt2;
+  RunConfig config;
+  config.model = model;
+  for (const Field& field : fields()) {
+    const auto is_field = [&](std::string_view name) { return field.table == "model" && field.name == name; };
+    const bool foreign = gpt2 ? std::ranges::any_of(kLlamaOnly, is_field) : std::ranges::any_of(kGpt2Only, is_field);
+    if (!foreign || value_text(field, config) == value_text(field, {})) continue;
+    throw Error("[config] {}: expected {} for model.family={}, which does not have this setting, found {}",
+                field.path(), value_text(field, {}), family_name(model.family), value_text(field, config));
+  }
+  if (model.family == nn::Family::kQwen2 && (model.attention_bias || model.mlp_bias)) {
+    throw Error("[config] model.{}: expected false for model.family=qwen2, whose biases are fixed, found true",
+                model.mlp_bias ? "mlp_bias" : "attention_bias");
+  }
+  if (model.family == nn::Family::kQwen3 && model.mlp_bias) {
+    throw Error("[config] model.mlp_bias: expected false for model.family=qwen3, which has none, found true");
+  }
+  if (model.kv_heads != 0 && model.heads % model.kv_heads != 0) {
+    throw Error("[config] model.kv_heads: expected a divisor of model.heads, which is {}, found {}", model.heads,
+                model.kv_heads);
+  }
+}
+
+void check_rotary(const RunConfig::Model& model) {
+  if (model.family == nn::Family::kGpt2 && model.positions != nn::Positions::kRotary) return;
+  const uint64_t head_dim = model.head_dim == 0 ? model.width / model.heads : model.head_dim;
+  if (head_dim % 2 != 0) {
+    throw Error(
+        "[config] model.{}: expected an even number per head for rotary positions, found {}",
+        model.head_dim == 0 ? "width" : "head_dim",
+        model.head_dim == 0 ? fmt::format("{} / {} heads", model.width, model.heads) : fmt::format("{}", head_dim));
+  }
+  if (model.rope_scaling == nn::RotaryScaling::kLlama3 && model.rope_high_frequency <= model.rope_low_frequency) {
+    throw Error(
+        "[config] model.rope_high_frequency: expected more than model.rope_low_frequency, which is {}, found {}",
+        model.rope_low_frequency, model.rope_high_frequency);
+  }
+}
+
+void check_model(const RunConfig::Model& model) {
+  if (model.head_dim == 0 && model.width % model.heads != 0) {
+    throw Error("[config] model.width: expected a multiple of model.heads, which is {}, found {}", model.heads,
+                model.width);
+  }
+  check_family(model);
+  check_rotary(model);
+  if (model.max_context != 0 && model.max_context < model.context) {
+    throw Error("[config] model.max_context: expected 0 or at least model.context, which is {}, found {}",
+                model.context, model.max_context);
+  }
+  constexpr double kMinCap = 1e-3;  // far below any logit; a cap must have a reciprocal in fp32
+  if (model.logit_cap > 0 && model.logit_cap < kMinCap) {
+    throw Error("[config] model.logit_cap: expected 0 or at least {}, found {}", kMinCap, model.logit_cap);
   }
 }
 
@@ -105,19 +166,7 @@ void lower_min_rate(RunConfig& config) {
 
 void validate_settings(const RunConfig& config) {
   const RunConfig::Model& model = config.model;
-  if (model.width % model.heads != 0) {
-    throw Error("[config] model.width: expected a multiple of model.heads, which is {}, found {}", model.heads,
-                model.width);
-  }
-  if (model.positions == nn::Positions::kRotary && model.width / model.heads % 2 != 0) {
-    throw Error(
-        "[config] model.width: expected an even number per head for model.positions=rotary, found {} / {} heads",
-        model.width, model.heads);
-  }
-  constexpr double kMinCap = 1e-3;  // far below any logit; a cap must have a reciprocal in fp32
-  if (model.logit_cap > 0 && model.logit_cap < kMinCap) {
-    throw Error("[config] model.logit_cap: expected 0 or at least {}, found {}", kMinCap, model.logit_cap);
-  }
+  check_model(model);
   if (const uint64_t sequences = config.train.batch * config.train.accumulation; sequences > UINT32_MAX) {
     throw Error("[config] train.batch x train.accumulation: expected at most {} sequences, found {}", UINT32_MAX,
                 sequences);

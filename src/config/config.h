@@ -34,6 +34,20 @@ struct RunConfig {
     uint64_t context = 128;
     uint64_t vocabulary = 0;
     double dropout = 0.0;
+    nn::Family family = nn::Family::kGpt2;
+    uint64_t max_context = 0;
+    uint64_t inner_width = 0;
+    uint64_t kv_heads = 0;
+    uint64_t head_dim = 0;
+    bool attention_bias = false;
+    bool mlp_bias = false;
+    double norm_epsilon = 1e-5;
+    double rope_base = 10000.0;
+    nn::RotaryScaling rope_scaling = nn::RotaryScaling::kNone;
+    double rope_factor = 1.0;
+    double rope_low_frequency = 1.0;
+    double rope_high_frequency = 4.0;
+    uint64_t rope_original_context = 8192;
     nn::NormKind norm = nn::NormKind::kLayernorm;
     nn::Positions positions = nn::Positions::kLearned;
     nn::Activation activation = nn::Activation::kGelu;
@@ -161,6 +175,9 @@ struct RunConfig {
   bool operator==(const RunConfig&) const = default;
 };
 
+// gpt2, llama, qwen2 or qwen3.
+std::string_view family_name(nn::Family family);
+
 // fp32, bf16 or fp16, as written in files.
 std::string_view precision_name(Precision precision);
 
@@ -173,7 +190,7 @@ std::string_view policy_name(Policy policy);
 // Error, listing the presets, for an unknown name.
 RunConfig preset(std::string_view name);
 std::vector<std::string_view> preset_names();
-std::string preset_list();  // "tiny, small, ... or ten-minutes"
+std::string preset_list();  // "tiny, small, ... or llama-small"
 
 // Sets the fields, and the history, that the TOML text contains and leaves the others unchanged. Error with
 // `file`:line:column for a syntax error, an unknown name (with a suggestion), a wrong type, or a value out of range;

@@ -17,6 +17,8 @@ constexpr uint64_t kMany = 1'000'000'000;  // the random streams use 32-bit step
 constexpr uint64_t kMaxSeed = UINT64_MAX;
 
 // In the order of the enumerations in nn/layers/kinds.h.
+constexpr std::array<std::string_view, 4> kFamilies = {"gpt2", "llama", "qwen2", "qwen3"};
+constexpr std::array<std::string_view, 3> kRotaryScalings = {"none", "linear", "llama3"};
 constexpr std::array<std::string_view, 2> kNorms = {"layernorm", "rmsnorm"};
 constexpr std::array<std::string_view, 2> kPositions = {"learned", "rotary"};
 constexpr std::array<std::string_view, 2> kActivations = {"gelu", "relu2"};
@@ -133,8 +135,10 @@ constexpr auto kLog = &C::log;
 constexpr auto kDiagnostics = &C::diagnostics;
 
 constexpr Field kFields[] = {
+    {"model", "family", "Architecture: GPT-2 or one of its variants below, Llama, Qwen2 or Qwen3.",
+     choice<kModel, &C::Model::family>(kFamilies)},
     {"model", "layers", "Number of transformer blocks.", whole<kModel, &C::Model::layers>(1, nn::kMaxLayers)},
-    {"model", "heads", "Attention heads per block; must divide the width.",
+    {"model", "heads", "Attention heads per block; must divide the width, unless head_dim is set.",
      whole<kModel, &C::Model::heads>(1, nn::kMaxWidth)},
     {"model", "width", "Model width (embedding dimension).", whole<kModel, &C::Model::width>(1, nn::kMaxWidth)},
     {"model", "context", "Context length in tokens.", whole<kModel, &C::Model::context>(1, nn::kMaxContext)},
@@ -142,13 +146,40 @@ constexpr Field kFields[] = {
      whole<kModel, &C::Model::vocabulary>(0, nn::kMaxVocabulary)},
     {"model", "dropout", "Fraction of activations set to zero during training.",
      real<kModel, &C::Model::dropout>(0.0, 0.95)},
-    {"model", "norm", "Normalization: LayerNorm with weight and bias, or RMS norm without parameters.",
+    {"model", "max_context",
+     "Maximum number of positions, for generating longer texts than those of training; 0: the same as context.",
+     whole<kModel, &C::Model::max_context>(0, nn::kMaxContext)},
+    {"model", "inner_width",
+     "Width of the feed-forward layers; 0: 4 x width, or for Llama 8/3 x width, rounded up to a multiple of 32.",
+     whole<kModel, &C::Model::inner_width>(0, nn::kMaxInnerWidth)},
+    {"model", "kv_heads", "Llama, Qwen: heads of keys and values, a divisor of heads; 0: as many as heads.",
+     whole<kModel, &C::Model::kv_heads>(0, nn::kMaxWidth)},
+    {"model", "head_dim", "Llama, Qwen: width of a head; 0: width / heads.",
+     whole<kModel, &C::Model::head_dim>(0, nn::kMaxWidth)},
+    {"model", "attention_bias", "Llama, Qwen3: biases in attention; Qwen2 always has those of queries, keys, values.",
+     flag<kModel, &C::Model::attention_bias>()},
+    {"model", "mlp_bias", "Llama: biases of the feed-forward layers.", flag<kModel, &C::Model::mlp_bias>()},
+    {"model", "norm_epsilon", "Added to the variance or the mean square before the root.",
+     real<kModel, &C::Model::norm_epsilon>(1e-12, 1.0)},
+    {"model", "rope_base", "Rotary positions: base of the frequencies (rope_theta).",
+     real<kModel, &C::Model::rope_base>(1.0, 1e12)},
+    {"model", "rope_scaling", "Rotary positions: how frequencies are scaled for long contexts.",
+     choice<kModel, &C::Model::rope_scaling>(kRotaryScalings)},
+    {"model", "rope_factor", "linear, llama3: what frequencies are divided by.",
+     real<kModel, &C::Model::rope_factor>(1e-3, 1e6)},
+    {"model", "rope_low_frequency", "llama3: frequencies with fewer periods in the original context are divided.",
+     real<kModel, &C::Model::rope_low_frequency>(1e-3, 1e6)},
+    {"model", "rope_high_frequency", "llama3: frequencies with more periods in the original context are unchanged.",
+     real<kModel, &C::Model::rope_high_frequency>(1e-3, 1e6)},
+    {"model", "rope_original_context", "llama3: the context before scaling.",
+     whole<kModel, &C::Model::rope_original_context>(1, nn::kMaxContext)},
+    {"model", "norm", "GPT-2: LayerNorm with weight and bias, or RMS norm without parameters.",
      choice<kModel, &C::Model::norm>(kNorms)},
-    {"model", "positions", "learned: a table added to the embedding. rotary: rotates queries and keys (RoPE).",
+    {"model", "positions", "GPT-2: learned, a table added to the embedding, or rotary, which rotates queries and keys.",
      choice<kModel, &C::Model::positions>(kPositions)},
-    {"model", "activation", "Of the feed-forward layer; relu2: max(x, 0) squared.",
+    {"model", "activation", "GPT-2: of the feed-forward layer; relu2: max(x, 0) squared.",
      choice<kModel, &C::Model::activation>(kActivations)},
-    {"model", "qk_norm", "RMS norm of each head's queries and keys.", flag<kModel, &C::Model::qk_norm>()},
+    {"model", "qk_norm", "GPT-2: RMS norm of each head's queries and keys.", flag<kModel, &C::Model::qk_norm>()},
     {"model", "zero_projections",
      "Start with zeros in the projections into the residual stream, and in an output matrix of its own.",
      flag<kModel, &C::Model::zero_projections>()},
@@ -157,7 +188,7 @@ constexpr Field kFields[] = {
      real<kModel, &C::Model::embedding_deviation>(0.0001, 10.0)},
     {"model", "tied_output", "Use the token table as the output matrix; false: a matrix of its own.",
      flag<kModel, &C::Model::tied_output>()},
-    {"model", "logit_cap", "Soft cap of the logits: z becomes cap * tanh(z / cap); 0: none.",
+    {"model", "logit_cap", "GPT-2: soft cap of the logits: z becomes cap * tanh(z / cap); 0: none.",
      real<kModel, &C::Model::logit_cap>(0.0, 1e6)},
 
     {"train", "steps", "Number of weight updates.", whole<kTrain, &C::Train::steps>(0, kMany)},
@@ -275,6 +306,8 @@ constexpr Field kFields[] = {
 };
 
 }  // namespace
+
+std::string_view family_name(nn::Family family) { return kFamilies[static_cast<size_t>(family)]; }
 
 std::string_view precision_name(Precision precision) { return kPrecisions[static_cast<size_t>(precision)]; }
 

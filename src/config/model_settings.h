@@ -16,4 +16,7 @@ std::string variants_text(const RunConfig& config);
 // The model part of a run's config, with the vocabulary of the data.
 nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary);
 
+// The inverse: sets the model part of `config`, with the vocabulary. `dropout` is in full precision.
+void set_model(RunConfig& config, const nn::ModelConfig& model, double dropout);
+
 }  // namespace quern::train

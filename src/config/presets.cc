@@ -38,6 +38,21 @@ RunConfig gpt2() {
   return config;
 }
 
+// Llamas of the size of tiny and small, for comparisons: pairs or threes of heads share keys and values.
+RunConfig llama_tiny() {
+  RunConfig config = tiny();
+  config.model.family = nn::Family::kLlama;
+  config.model.kv_heads = 2;
+  return config;
+}
+
+RunConfig llama_small() {
+  RunConfig config = small();
+  config.model.family = nn::Family::kLlama;
+  config.model.kv_heads = 2;
+  return config;
+}
+
 // What lowered the loss most in a given time: Muon, a linear schedule down to 0, and every variant of the block
 // (docs/quality.md has the measurements).
 RunConfig quick(const RunConfig::Model& size, uint64_t steps, uint64_t batch) {
@@ -77,7 +92,14 @@ struct Preset {
   RunConfig (*make)();
 };
 constexpr Preset kPresets[] = {
-    {"tiny", tiny}, {"small", small}, {"gpt2", gpt2}, {"minute", minute}, {"ten-minutes", ten_minutes}};
+    {"tiny", tiny},
+    {"small", small},
+    {"gpt2", gpt2},
+    {"minute", minute},
+    {"ten-minutes", ten_minutes},
+    {"llama-tiny", llama_tiny},
+    {"llama-small", llama_small},
+};
 
 }  // namespace
 

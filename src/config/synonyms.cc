@@ -35,6 +35,11 @@ constexpr Synonym kSettings[] = {
     {"block_size seq_len seq_length sequence_length max_seq_len max_length context_length context_size ctx n_ctx "
      "n_positions max_position_embeddings",
      "model.context"},
+    {"num_key_value_heads n_kv_heads kv_head n_kv_head", "model.kv_heads"},
+    {"intermediate_size n_inner ffn_dim ffn_width d_ff hidden_dim_ff", "model.inner_width"},
+    {"model_type architecture arch", "model.family"},
+    {"rope_theta theta rope_freq_base", "model.rope_base"},
+    {"rms_norm_eps layer_norm_eps layer_norm_epsilon norm_eps", "model.norm_epsilon"},
     {"vocab_size vocab n_vocab", "data.vocabulary", "model.vocabulary sets the rows of the token table"},
     {"p_dropout drop resid_pdrop attn_pdrop", "model.dropout"},
     {"norm_type normalization rms_norm rmsnorm layer_norm layernorm", "model.norm"},

@@ -215,6 +215,11 @@ std::string read_file(const fs::path& path, size_t limit) {
   }
 }
 
+bool is_plain_file_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
 void remove_directory(const fs::path& path) {
   const fs::path aside = temporary_beside(path);
   if (rename(path.c_str(), aside.c_str()) != 0) fail(path, "remove", errno);

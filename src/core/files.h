@@ -96,6 +96,9 @@ void write_file(const std::filesystem::path& path, std::string_view text);
 // Returns the entire file. Throws Error if it is missing, not a regular file, or larger than `limit`.
 std::string read_file(const std::filesystem::path& path, size_t limit);
 
+// Whether `name`, from an untrusted file, names an entry of a directory: no separators, not empty, not "." or "..".
+bool is_plain_file_name(std::string_view name) noexcept;
+
 // Removes a directory atomically: either it exists with all its files, or not at all.
 void remove_directory(const std::filesystem::path& path);
 

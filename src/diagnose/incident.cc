@@ -8,12 +8,15 @@
 #include <cmath>
 #include <cstring>
 
+#include "config/model_settings.h"
 #include "core/error.h"
 #include "core/json_fields.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "formats/hf_config.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/target.h"
+#include "nn/models/transformer.h"
 
 namespace quern::train {
 namespace {
@@ -127,10 +130,11 @@ std::vector<int32_t> read_tokens(const fs::path& path, const safetensors::File& 
   return tokens;
 }
 
-uint32_t vocabulary_of(const fs::path& path, const safetensors::File& model) {
-  const safetensors::Tensor* table = model.find("wte.weight");
+uint32_t vocabulary_of(const fs::path& path, const safetensors::File& model, const RunConfig& config) {
+  const std::string name = nn::transformer_spec(model_config(config, 1)).embedding.tokens;
+  const safetensors::Tensor* table = model.find(name);
   if (table == nullptr || table->shape.size() != 2 || table->shape[0] > UINT32_MAX) {
-    throw Error("[incident] {}: expected a matrix wte.weight, found none", (path / "model.safetensors").native());
+    throw Error("[incident] {}: expected a matrix {}, found none", (path / "model.safetensors").native(), name);
   }
   return static_cast<uint32_t>(table->shape[0]);
 }
@@ -222,8 +226,8 @@ fs::path save_incident(const fs::path& folder, const Incident& incident, const S
                                                       {},
                                                       {tokens_tensor("inputs", record.tokens.inputs, context),
                                                        tokens_tensor("targets", record.tokens.targets, context)}}};
-  return checkpoint::save(folder, record.tensors, state,
-                          {.model = record.model, .dropout = record.config.model.dropout}, extras);
+  const formats::HfConfig config{.model = record.model, .dropout = record.config.model.dropout};
+  return checkpoint::save(folder, record.tensors, state, formats::to_json(config), extras);
 }
 
 RecordedIncident load_incident(fs::path path) {
@@ -243,7 +247,7 @@ RecordedIncident load_incident(fs::path path) {
   validate(config);
   check_sequences(incident, config, path / kIncidentFile);
   checkpoint::Checkpoint found(path);
-  const uint32_t vocabulary = vocabulary_of(path, found.model());
+  const uint32_t vocabulary = vocabulary_of(path, found.model(), config);
   const safetensors::File batch = checkpoint::open_tensors(path, state, kBatchFile);
   StepTokens tokens{.inputs = read_tokens(path / kBatchFile, batch, "inputs", config, vocabulary),
                     .targets = read_tokens(path / kBatchFile, batch, "targets", config, vocabulary)};

@@ -1,14 +1,33 @@
 #include "evaluate/load.h"
 
+#include <utility>
+
 #include "checkpoint/folder.h"
-#include "checkpoint/hf_export.h"
 #include "checkpoint/tensor_refs.h"
 #include "config/model_settings.h"
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "evaluate/find_checkpoint.h"
+#include "evaluate/generation_config.h"
+#include "formats/model_files.h"
 
 namespace quern::train {
+namespace {
+
+formats::ExportResult export_weights(const std::filesystem::path& folder, const RunConfig& config,
+                                     const nn::ModelConfig& model, const data::Tokenizer* tokenizer,
+                                     std::vector<formats::TensorSource> weights, const std::filesystem::path& out,
+                                     const formats::ExportOptions& options) {
+  const formats::ExportedModel exported{.name = folder.string(),
+                                        .model = model,
+                                        .dropout = config.model.dropout,
+                                        .weights = std::move(weights),
+                                        .tokenizer = tokenizer,
+                                        .files = formats::read_model_files(folder)};
+  return formats::export_model(exported, out, options);
+}
+
+}  // namespace
 
 std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, const Warn& warn,
                                                         checkpoint::Parts parts) {
@@ -32,38 +51,55 @@ std::vector<checkpoint::TensorRef> TrainedModel::weights() const {
   return checkpoint::tensor_refs(model->parameters(), model->weights().values());
 }
 
-std::vector<std::string> TrainedModel::export_to(const std::filesystem::path& path) const {
-  const std::vector<checkpoint::TensorRef> tensors = weights();
-  if (const std::string settings = checkpoint::unlike_gpt2(model->config()); !settings.empty()) {
-    throw Error(
-        "[export] {}: expected a model that transformers can open, a GPT-2, found {}; its checkpoints contain the "
-        "weights as safetensors",
-        folder.string(), settings);
+formats::ExportResult TrainedModel::export_to(const std::filesystem::path& out,
+                                              const formats::ExportOptions& options) const {
+  std::vector<formats::TensorSource> sources;
+  for (const checkpoint::TensorRef& ref : weights()) {
+    sources.push_back(formats::memory_tensor(ref.name, ref.shape, ref.values));
   }
-  checkpoint::HfConfig hf{.model = model->config(), .dropout = config.model.dropout};
-  if (tokenizer != nullptr) hf.end_of_text = tokenizer->end_of_text();
-  return checkpoint::export_hf({.weights = tensors, .config = hf, .tokenizer = tokenizer.get()}, path);
+  return export_weights(folder, config, model->config(), tokenizer.get(), std::move(sources), out, options);
+}
+
+formats::ExportResult SavedModel::export_to(const std::filesystem::path& out,
+                                            const formats::ExportOptions& options) const {
+  std::vector<formats::TensorSource> sources;
+  const nn::Declaration declaration = nn::declare(model);
+  for (const nn::Parameter& parameter : declaration.parameters.all()) {
+    const safetensors::Tensor& tensor = checkpoint.at(parameter.name, parameter.shape);
+    sources.push_back(formats::stored_tensor(tensor.name, tensor.shape, formats::GgmlType::kF32, tensor.bytes));
+  }
+  formats::ExportResult result =
+      export_weights(folder, config, model, tokenizer.get(), std::move(sources), out, options);
+  checkpoint.model().check_intact();
+  return result;
+}
+
+SavedModel open_model(const std::filesystem::path& path, const Warn& warn, std::string_view wanted) {
+  const auto [folder, chosen] = find_checkpoint(path, wanted);
+  const RunConfig config = read_config(folder);
+  auto found = chosen ? std::optional(checkpoint::Checkpoint(*chosen, checkpoint::Parts::kWeights))
+                      : newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
+  if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());
+  const std::filesystem::path file = folder / kTokenizerFile;
+  std::unique_ptr<data::Tokenizer> tokenizer;
+  if (std::filesystem::exists(file)) tokenizer = data::Tokenizer::load(file.string());
+  size_t vocabulary = config.model.vocabulary;
+  if (vocabulary == 0 && tokenizer != nullptr) vocabulary = static_cast<size_t>(tokenizer->vocabulary_size());
+  return {folder, config, model_config(config, static_cast<uint32_t>(vocabulary)), std::move(*found),
+          std::move(tokenizer)};
 }
 
 TrainedModel load_model(const std::filesystem::path& path, const Warn& warn, std::string_view wanted) {
-  const auto [folder, chosen] = find_checkpoint(path, wanted);
-  TrainedModel trained;
-  trained.folder = folder;
-  trained.config = read_config(folder);
-  const auto found = chosen ? std::optional(checkpoint::Checkpoint(*chosen, checkpoint::Parts::kWeights))
-                            : newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
-  if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());
-  const std::filesystem::path tokenizer = folder / kTokenizerFile;
-  if (std::filesystem::exists(tokenizer)) trained.tokenizer = data::Tokenizer::load(tokenizer.string());
-  size_t vocabulary = trained.config.model.vocabulary;
-  if (vocabulary == 0 && trained.tokenizer != nullptr) {
-    vocabulary = static_cast<size_t>(trained.tokenizer->vocabulary_size());
-  }
-  trained.model = nn::make_language_model(model_config(trained.config, static_cast<uint32_t>(vocabulary)), true);
-  nn::Weights& weights = trained.model->weights();
-  found->load({trained.weights(), {}});
-  weights.repack();
-  trained.state = found->state();
+  SavedModel saved = open_model(path, warn, wanted);
+  const size_t vocabulary = saved.model.vocabulary;
+  TrainedModel trained{.folder = saved.folder,
+                       .config = saved.config,
+                       .model = nn::make_language_model(saved.model, true),
+                       .tokenizer = std::move(saved.tokenizer),
+                       .state = saved.checkpoint.state(),
+                       .end_tokens = read_end_tokens(saved.folder / formats::kGenerationConfigFile, vocabulary, warn)};
+  saved.checkpoint.load({trained.weights(), {}});
+  trained.model->weights().repack();
   return trained;
 }
 

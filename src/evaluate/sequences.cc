@@ -55,7 +55,7 @@ void compute_in_parts(const nn::LanguageModel& model, size_t count, size_t T, si
 }  // namespace
 
 void compute_logits(const nn::LanguageModel& model, const Sequences& sequences, size_t threads, std::span<float> out) {
-  check(model, sequences, 1, model.config().context);
+  check(model, sequences, 1, model.config().positions_limit());
   const size_t T = sequences.T, V = model.config().vocabulary;
   assert(out.size() == sequences.count * T * V);
   if (sequences.count == 0) return;
@@ -68,7 +68,7 @@ void compute_logits(const nn::LanguageModel& model, const Sequences& sequences, 
 
 double compute_loss(const nn::LanguageModel& model, const Sequences& sequences, size_t threads) {
   if (sequences.count == 0) throw Error("[model] tokens: expected at least one sequence, found none");
-  check(model, sequences, 2, model.config().context + 1);
+  check(model, sequences, 2, model.config().positions_limit() + 1);
   const size_t T = sequences.T - 1;
   std::vector<int32_t> inputs, targets;
   inputs.reserve(sequences.count * T);

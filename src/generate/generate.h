@@ -11,6 +11,7 @@
 
 #include "data/tokenizer.h"
 #include "generate/decoder.h"
+#include "generate/repeat_penalty.h"
 #include "generate/sampler.h"
 
 namespace quern {
@@ -18,7 +19,9 @@ namespace quern {
 struct GenerateOptions {
   size_t max_tokens = 256;
   Sampling sampling = {};
-  bool ignore_end = false;  // continue after an end-of-text token, which is then a token like any other
+  // Tokens that end the text, besides the tokenizer's end of text: chat models also end at the end of a turn.
+  std::vector<int32_t> end_tokens = {};
+  bool ignore_end = false;  // continue after all of these, which are then tokens like any other
 };
 
 // The text to continue.
@@ -27,8 +30,9 @@ struct Prompt {
   std::string text;
 };
 
-// Throws Error if the tokenizer cannot encode `text`. An empty text starts a document: its tokens are <|endoftext|>,
-// which the model has seen before every other document, or without one those of default_prompt().
+// Throws Error if the tokenizer cannot encode `text`. The tokens start with the tokenizer's begin of text if it has
+// one, once even if `text` spells it out. An empty text starts a document: without a begin of text, its tokens are
+// <|endoftext|>, which the model has seen before every other document, or without that those of default_prompt().
 Prompt prompt_of(const data::Tokenizer& tokenizer, std::string text);
 
 // The prompt if none is given: a line feed, as in nanoGPT; for a character tokenizer without one, a space, otherwise
@@ -38,16 +42,18 @@ Prompt default_prompt(const data::Tokenizer& tokenizer);
 // Generates the tokens of a text one at a time.
 class Generation {
  public:
-  // Starts from the prompt, truncated to the decoder's window. The decoder must outlive this object and must not be
-  // used for anything else in the meantime. Throws Error for bad options, an empty prompt, and tokens that are not in
-  // the vocabulary.
+  // Starts from the prompt, truncated to the model's window. The decoder must outlive this object and must not be used
+  // for anything else in the meantime. Throws Error for bad options, an empty prompt, and tokens, also end tokens, that
+  // are not in the vocabulary. The decoder's capacity must be that of positions_for(); otherwise next() throws Error
+  // when it is full.
   //
   // This is the only code that decides which ids a text can contain: those of `tokenizer`, whose end-of-text token ends
-  // it. The model may have more rows in its token table (model.vocabulary); they are never drawn.
+  // it, as do the end tokens of the options. The model may have more rows in its token table (model.vocabulary); they
+  // are never drawn.
   Generation(Decoder& decoder, const data::Tokenizer& tokenizer, std::span<const int32_t> prompt,
              const GenerateOptions& options);
 
-  // Without a tokenizer: every row of the table is a token, and no token ends the text.
+  // Without a tokenizer: every row of the table is a token, and only the end tokens of the options end the text.
   Generation(Decoder& decoder, std::span<const int32_t> prompt, const GenerateOptions& options);
 
   // The next token; nullopt after max_tokens tokens or at the end of the text. The same model, prompt and options give
@@ -66,8 +72,9 @@ class Generation {
 
   Decoder& decoder_;
   size_t max_tokens_;
-  std::optional<int32_t> end_;
+  std::vector<int32_t> ends_;  // sorted
   Sampler sampler_;
+  RepeatPenalty penalty_;  // after the sampler, which checks the options
   std::span<const float> logits_;
   int32_t last_ = 0;
   size_t made_ = 0;

@@ -1,38 +1,40 @@
-// Generates text in pieces of complete characters.
+// Generates text with a model, for one caller at a time.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "generate/generate.h"
-#include "generate/utf8_stream.h"
+#include "generate/generated_text.h"
 
 namespace quern {
 
 struct TextRequest {
-  std::optional<std::string> prompt;  // if not set: default_prompt()
-  GenerateOptions options;
+  std::optional<std::string> prompt = {};  // if not set: default_prompt()
+  GenerateOptions options = {};
+  std::vector<std::string> stop = {};  // the text ends before the first of these
   size_t threads = 1;
+  OnBlock on_block = {};  // called while a long prompt is computed
 };
 
-// Generates a continuation of a prompt, without the prompt itself. Model and tokenizer must outlive it. Throws Error
-// like Generation and prompt_of().
+// A GeneratedText with its own decoder, which has memory for as many positions as the request needs. Model and
+// tokenizer must outlive it. Throws Error like GeneratedText and prompt_of().
 class TextGeneration {
  public:
   TextGeneration(const nn::LanguageModel& model, const data::Tokenizer& tokenizer, const TextRequest& request);
 
-  // The characters that the next tokens complete; empty at the end. One caller at a time: throws Error on a concurrent
-  // call.
+  // As in GeneratedText. Throw Error on a concurrent call.
   std::string next();
+  std::optional<Finish> finish();
 
  private:
-  const data::Tokenizer& tokenizer_;
+  TextGeneration(const nn::LanguageModel& model, const data::Tokenizer& tokenizer, const TextRequest& request,
+                 std::span<const int32_t> prompt);
+
   Decoder decoder_;
-  Generation generation_;
-  Utf8Stream text_;
-  bool ended_ = false;
+  GeneratedText text_;
   std::atomic_flag busy_;
 };
 

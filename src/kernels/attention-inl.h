@@ -200,6 +200,15 @@ HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float top)
   return Sum16(Add16(sum, p));
 }
 
+// dst (rows, cols) = src, with each row padded with zeros to a full line.
+HWY_INLINE void CopyPadded(ConstRows src, size_t rows, size_t cols, Rows dst) {
+  for (size_t i = 0; i < rows; ++i) {
+    size_t k = 0;
+    for (; k + kVirtualLanes <= cols; k += kVirtualLanes) Store16(Load16(src.row(i) + k), dst.row(i) + k);
+    if (k < cols) Store16(LoadN16(src.row(i) + k, cols - k), dst.row(i) + k);
+  }
+}
+
 // src (rows, cols) in a form whose rows can be read in full vectors: src itself if possible, otherwise a copy in
 // `copy`, whose stride is a multiple of 16, with each row padded with zeros. Also copies if the rows are a multiple of
 // a page apart and so share the same cache sets (5 to 10 % faster with 16 heads of 64; 2 to 5 % slower where not
@@ -207,11 +216,7 @@ HWY_INLINE float ExpRow(float* HWY_RESTRICT s, size_t n, float scale, float top)
 HWY_INLINE ConstRows Padded(ConstRows src, size_t rows, size_t cols, Rows copy) {
   constexpr size_t kPage = 4096 / sizeof(float);
   if (cols % kLine == 0 && src.stride % kPage != 0) return src;
-  for (size_t i = 0; i < rows; ++i) {
-    size_t k = 0;
-    for (; k + kVirtualLanes <= cols; k += kVirtualLanes) Store16(Load16(src.row(i) + k), copy.row(i) + k);
-    if (k < cols) Store16(LoadN16(src.row(i) + k, cols - k), copy.row(i) + k);
-  }
+  CopyPadded(src, rows, cols, copy);
   return copy;
 }
 

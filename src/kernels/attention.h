@@ -10,6 +10,8 @@
 //   dp_ij = chain over k of dout_ik v_jk            delta_i = lanes over k of dout_ik out_ik
 //   ds_ij = p_ij * fma(c, dp_ij, -(c * delta_i))    dq_i = chain over j of ds_ij k_j
 //   dv_j  = chain over i of p_ij dout_i             dk_j = chain over i of ds_ij q_i
+// Where several heads of queries share keys and values, the chains of dv and dk run over these heads, and over i for
+// each of them.
 // Dropout multiplies dp_ij, and p_ij where it is multiplied by v or dout, by its scale or by 0. Outputs have no -0.
 // Division by the sum is multiplication by its reciprocal; the log is computed in double precision. The result does not
 // depend on block size, vector width or threads.
@@ -27,10 +29,14 @@ namespace quern::kernels {
 
 struct AttentionShape {
   size_t T;           // positions
-  size_t heads;       // C = heads * head_dim
+  size_t heads;       // of queries; C = heads * head_dim
+  size_t kv_heads;    // of keys and values, a divisor of `heads`: query head h uses number h / (heads / kv_heads)
   size_t head_dim;    // 1 ... kMaxHeadDim
-  size_t qkv_stride;  // floats between rows of qkv, at least 3 C
+  size_t qkv_stride;  // floats between rows of qkv, at least qkv_width()
   size_t out_stride;  // floats between rows of out (and of dout), at least C
+
+  size_t group() const { return heads / kv_heads; }
+  size_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
 };
 
 inline constexpr size_t kMaxHeadDim = 256;
@@ -40,15 +46,16 @@ inline constexpr size_t kMaxHeadDim = 256;
 size_t attention_scratch(const AttentionShape& shape) noexcept;
 
 // out (T, C) = softmax(q k^T / sqrt(head_dim), causal) v for heads [first_head, last_head); overwrites those columns. A
-// row of qkv is q | k | v, each (heads, head_dim). Writes logsumexp (heads, T) for backward. Dropout, if its rate is
-// not 0, applies to the probabilities: element (h * T + i) * Tp + j of its stream for head h, query i, key j, with Tp =
-// T rounded up to 64. Heads are independent: any split of heads between threads gives the same bits. Any alignment, no
-// allocation; scratch.size() >= attention_scratch(shape), one per thread.
+// row of qkv is q (heads, head_dim) | k (kv_heads, head_dim) | v (kv_heads, head_dim). Writes logsumexp (heads, T) for
+// backward. Dropout, if its rate is not 0, applies to the probabilities: element (h * T + i) * Tp + j of its stream for
+// head h, query i, key j, with Tp = T rounded up to 64. Heads are independent: any split of heads between threads gives
+// the same bits. Any alignment, no allocation; scratch.size() >= attention_scratch(shape), one per thread.
 void attention_forward(const AttentionShape& shape, const float* qkv, float* out, float* logsumexp,
                        const Dropout& dropout, size_t first_head, size_t last_head, std::span<float> scratch) noexcept;
 
-// dqkv (T, 3C) = gradient with respect to qkv; overwrites the columns of heads [first_head, last_head). `out` and
-// `logsumexp` are those of forward, with the same dropout.
+// dqkv (T, qkv_width()) = gradient with respect to qkv; overwrites the columns of heads [first_head, last_head), which
+// are complete groups: all heads that share keys and values, or none of them. `out` and `logsumexp` are those of
+// forward, with the same dropout.
 void attention_backward(const AttentionShape& shape, const float* qkv, const float* out, const float* logsumexp,
                         const float* dout, float* dqkv, const Dropout& dropout, size_t first_head, size_t last_head,
                         std::span<float> scratch) noexcept;

@@ -79,6 +79,9 @@ void GradientRows(const AttentionShape& shape, const Head& head, const BackwardS
   }
 }
 
+// Whether the head is the first of those that share its keys and values: the gradients of these start from it.
+bool StartsGroup(const AttentionShape& shape, const Head& head) { return head.index % shape.group() == 0; }
+
 // Adds one block's contribution to the gradients; k is the rows of its keys.
 void BackwardBlock(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, ConstRows k,
                    const Block& block, Ahead& ahead) {
@@ -89,9 +92,9 @@ void BackwardBlock(const AttentionShape& shape, const Head& head, const Backward
   MultiplyScores(block, D, q, {scratch.keys_transposed, BackwardScratch::kKeys}, p, ahead);
   MultiplyScores(block, D, dout, {scratch.values_transposed, BackwardScratch::kKeys}, ds, ahead);
   GradientRows(shape, head, scratch, block);
-  const bool first_queries = block.query == block.key;
-  MultiplyByColumns(block, D, p, dout, {scratch.dvalues, width}, !first_queries, ahead);
-  MultiplyByColumns(block, D, ds, q, {scratch.dkeys, width}, !first_queries, ahead);
+  const bool add = block.query != block.key || !StartsGroup(shape, head);
+  MultiplyByColumns(block, D, p, dout, {scratch.dvalues, width}, add, ahead);
+  MultiplyByColumns(block, D, ds, q, {scratch.dkeys, width}, add, ahead);
   MultiplyByRows(block, D, ds, k, {scratch.dqueries + block.query * width, width}, block.key > 0, ahead);
 }
 
@@ -102,6 +105,10 @@ void BackwardKeys(const AttentionShape& shape, const Head& head, const BackwardS
   const ConstRows k = Padded(head.k.from(key), keys, D, {scratch.keys, width});
   CopyTransposed(k, keys, D, {scratch.keys_transposed, BackwardScratch::kKeys});
   CopyTransposed(head.v.from(key), keys, D, {scratch.values_transposed, BackwardScratch::kKeys});
+  if (!StartsGroup(shape, head)) {  // continue from the sums of the heads before
+    CopyPadded(head.dk.from(key), keys, D, {scratch.dkeys, width});
+    CopyPadded(head.dv.from(key), keys, D, {scratch.dvalues, width});
+  }
   for (size_t query = key; query < shape.T; query += BackwardScratch::kQueries) {
     const size_t queries = std::min(BackwardScratch::kQueries, shape.T - query);
     BackwardBlock(shape, head, scratch, k, {query, queries, key, keys}, ahead);
@@ -117,7 +124,10 @@ void BackwardHead(const AttentionShape& shape, Head head, const BackwardScratch&
   Ahead ahead;
   for (const Rows& rows : {head.dk, head.dv, head.dq}) ahead.add(rows, T, D);
   if (!last) {
-    for (const ConstRows& rows : {head.out, head.dout, head.q, head.k, head.v}) ahead.add(rows.column(D), T, D);
+    for (const ConstRows& rows : {head.out, head.dout, head.q}) ahead.add(rows.column(D), T, D);
+  }
+  if (!last && (head.index + 1) % shape.group() == 0) {
+    for (const ConstRows& rows : {head.k, head.v}) ahead.add(rows.column(D), T, D);
   }
   head.q = Padded(head.q, T, D, {scratch.queries, width});
   head.dout = Padded(head.dout, T, D, {scratch.dout, width});
@@ -134,19 +144,18 @@ void AttentionBackward(const AttentionShape& shape, const float* qkv, const floa
   Carver carver(memory);
   const BackwardScratch scratch(shape, carver);
   const DropoutMask mask(dropout);
-  const size_t D = shape.head_dim, C = shape.heads * D;
+  const size_t D = shape.head_dim, values = shape.kv_heads * D;  // from keys to values
   for (size_t h = first_head; h < last_head; ++h) {
-    const float* q = qkv + h * D;
-    float* dq = dqkv + h * D;
+    const size_t query = h * D, key = (shape.heads + h / shape.group()) * D;
     BackwardHead(shape,
-                 {{q, shape.qkv_stride},
-                  {q + C, shape.qkv_stride},
-                  {q + 2 * C, shape.qkv_stride},
+                 {{qkv + query, shape.qkv_stride},
+                  {qkv + key, shape.qkv_stride},
+                  {qkv + key + values, shape.qkv_stride},
                   {out + h * D, shape.out_stride},
                   {dout + h * D, shape.out_stride},
-                  {dq, shape.qkv_stride},
-                  {dq + C, shape.qkv_stride},
-                  {dq + 2 * C, shape.qkv_stride},
+                  {dqkv + query, shape.qkv_stride},
+                  {dqkv + key, shape.qkv_stride},
+                  {dqkv + key + values, shape.qkv_stride},
                   logsumexp + h * shape.T,
                   h,
                   ScoreScale(D),
@@ -167,6 +176,7 @@ void attention_backward(const AttentionShape& shape, const float* qkv, const flo
                         const float* dout, float* dqkv, const Dropout& dropout, size_t first_head, size_t last_head,
                         std::span<float> scratch) noexcept {
   assert(shape.head_dim <= kMaxHeadDim && scratch.size() >= attention_scratch(shape));
+  assert(first_head % shape.group() == 0 && last_head % shape.group() == 0);
   HWY_DYNAMIC_DISPATCH(AttentionBackward)
   (shape, qkv, out, logsumexp, dout, dqkv, dropout, first_head, last_head, scratch.data());
 }

@@ -67,19 +67,24 @@ void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardSc
   for (size_t i = 0; i < queries; ++i) CopyOut(out.row(i), D, 1.0f / scratch.sum[i], head.out.row(query + i));
 }
 
-void ForwardHead(const AttentionShape& shape, Head head, const ForwardScratch& scratch, bool last) {
-  Ahead ahead;
-  ahead.add(head.out, shape.T, shape.head_dim);
-  if (!last) {
-    for (const ConstRows& rows : {head.k, head.v, head.q}) {
-      ahead.add(rows.column(shape.head_dim), shape.T, shape.head_dim);
-    }
-  }
+void CopyKeys(const AttentionShape& shape, const Head& head, const ForwardScratch& scratch) {
   for (size_t key = 0; key < shape.T; key += ForwardScratch::kKeys) {
     const size_t keys = std::min(ForwardScratch::kKeys, shape.T - key);
     CopyTransposed(head.k.from(key), keys, shape.head_dim,
                    {scratch.keys + key * shape.head_dim, ForwardScratch::kKeys});
   }
+}
+
+// `first`: the keys in scratch are those of another group. `last`: no head follows.
+void ForwardHead(const AttentionShape& shape, Head head, const ForwardScratch& scratch, bool first, bool last) {
+  Ahead ahead;
+  ahead.add(head.out, shape.T, shape.head_dim);
+  const bool group_ends = (head.index + 1) % shape.group() == 0;
+  if (!last && group_ends) {
+    for (const ConstRows& rows : {head.k, head.v}) ahead.add(rows.column(shape.head_dim), shape.T, shape.head_dim);
+  }
+  if (!last) ahead.add(head.q.column(shape.head_dim), shape.T, shape.head_dim);
+  if (first || head.index % shape.group() == 0) CopyKeys(shape, head, scratch);
   head.v = Padded(head.v, shape.T, shape.head_dim, {scratch.values, scratch.width});
   for (size_t query = 0; query < shape.T; query += ForwardScratch::kQueries) {
     ForwardBlock(shape, head, scratch, query, ahead);
@@ -93,19 +98,19 @@ void AttentionForward(const AttentionShape& shape, const float* qkv, float* out,
   Carver carver(memory);
   const ForwardScratch scratch(shape, carver);
   const DropoutMask mask(dropout);
-  const size_t D = shape.head_dim, C = shape.heads * D;
+  const size_t D = shape.head_dim;
   for (size_t h = first_head; h < last_head; ++h) {
-    const float* q = qkv + h * D;
+    const float* k = qkv + (shape.heads + h / shape.group()) * D;
     ForwardHead(shape,
-                {{q, shape.qkv_stride},
-                 {q + C, shape.qkv_stride},
-                 {q + 2 * C, shape.qkv_stride},
+                {{qkv + h * D, shape.qkv_stride},
+                 {k, shape.qkv_stride},
+                 {k + shape.kv_heads * D, shape.qkv_stride},
                  {out + h * D, shape.out_stride},
                  logsumexp + h * shape.T,
                  h,
                  ScoreScale(D),
                  dropout.rate > 0.0f ? &mask : nullptr},
-                scratch, h + 1 == last_head);
+                scratch, h == first_head, h + 1 == last_head);
   }
 }
 

@@ -25,6 +25,7 @@ struct Args {
   float* out;
   LayernormSaved saved;
   size_t rows, C;
+  float epsilon;
 };
 
 // State of a row between the stages.
@@ -79,7 +80,7 @@ HWY_INLINE float Mean(const Args& args, const V16& sum) { return Sum16(sum) / st
 
 HWY_INLINE float Reciprocal(const Args& args, size_t row, const V16& squares) {
   const float variance = Sum16(squares) / static_cast<float>(args.C);
-  const float reciprocal = 1.0f / std::sqrt(variance + kLayernormEpsilon);
+  const float reciprocal = 1.0f / std::sqrt(variance + args.epsilon);
   if (args.saved.reciprocal != nullptr) args.saved.reciprocal[row] = reciprocal;
   return reciprocal;
 }
@@ -176,13 +177,13 @@ HWY_INLINE void Apply(const void* normal, const float* weight, const float* bias
 }  // namespace
 
 void LayernormForward(const float* x, const float* weight, const float* bias, float* out, LayernormSaved saved,
-                      size_t rows, size_t C) {
-  Forward<false>({x, nullptr, nullptr, x, weight, bias, out, saved, rows, C});
+                      size_t rows, size_t C, float epsilon) {
+  Forward<false>({x, nullptr, nullptr, x, weight, bias, out, saved, rows, C, epsilon});
 }
 
 void ResidualLayernormForward(const float* x, const float* delta, float* sum, const float* weight, const float* bias,
-                              float* out, LayernormSaved saved, size_t rows, size_t C) {
-  Forward<true>({x, delta, sum, sum, weight, bias, out, saved, rows, C});
+                              float* out, LayernormSaved saved, size_t rows, size_t C, float epsilon) {
+  Forward<true>({x, delta, sum, sum, weight, bias, out, saved, rows, C, epsilon});
 }
 
 void LayernormApply(const void* normal, DType type, const float* weight, const float* bias, float* out, size_t rows,
@@ -208,13 +209,13 @@ HWY_EXPORT(ResidualLayernormForward);
 HWY_EXPORT(LayernormApply);
 
 void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormSaved saved,
-                       size_t rows, size_t C) noexcept {
-  HWY_DYNAMIC_DISPATCH(LayernormForward)(x, weight, bias, out, saved, rows, C);
+                       size_t rows, size_t C, float epsilon) noexcept {
+  HWY_DYNAMIC_DISPATCH(LayernormForward)(x, weight, bias, out, saved, rows, C, epsilon);
 }
 
 void residual_layernorm_forward(const float* x, const float* delta, float* sum, const float* weight, const float* bias,
-                                float* out, LayernormSaved saved, size_t rows, size_t C) noexcept {
-  HWY_DYNAMIC_DISPATCH(ResidualLayernormForward)(x, delta, sum, weight, bias, out, saved, rows, C);
+                                float* out, LayernormSaved saved, size_t rows, size_t C, float epsilon) noexcept {
+  HWY_DYNAMIC_DISPATCH(ResidualLayernormForward)(x, delta, sum, weight, bias, out, saved, rows, C, epsilon);
 }
 
 void layernorm_apply(const void* normal, DType type, const float* weight, const float* bias, float* out, size_t rows,

@@ -21,11 +21,12 @@ struct LayernormSaved {
 // the variance around it, each summed in 16 virtual lanes. Overwrites `out` and the arrays in `saved`. `out` may alias
 // `x`; other arrays must not overlap. Rows are independent. Any alignment, any thread, no allocation. C >= 1.
 void layernorm_forward(const float* x, const float* weight, const float* bias, float* out, LayernormSaved saved,
-                       size_t rows, size_t C) noexcept;
+                       size_t rows, size_t C, float epsilon = kLayernormEpsilon) noexcept;
 
 // The same on x + delta; `sum` (rows, C) receives x + delta and may alias `x`. Other arrays must not overlap.
 void residual_layernorm_forward(const float* x, const float* delta, float* sum, const float* weight, const float* bias,
-                                float* out, LayernormSaved saved, size_t rows, size_t C) noexcept;
+                                float* out, LayernormSaved saved, size_t rows, size_t C,
+                                float epsilon = kLayernormEpsilon) noexcept;
 
 // Recomputes forward's out (rows, C), bit-identical, from the normalized input of `type` that it saved. Rows are
 // independent.

@@ -50,6 +50,11 @@ inline const LinearRegions kExpand{
     {Region("expand, activation forward", Unit::kFlops), Region("expand, activation forward again", Unit::kFlops)},
     Region("expand input gradient", Unit::kFlops),
     Region("expand weight gradient", Unit::kFlops)};
+inline const LinearRegions kGate{{Region("gate forward", Unit::kFlops), Region("gate forward again", Unit::kFlops)},
+                                 Region("gate input gradient", Unit::kFlops),
+                                 Region("gate weight gradient", Unit::kFlops)};
+inline const ForwardRegions kGateForward{Region("activation forward", Unit::kBytes),
+                                         Region("activation forward again", Unit::kBytes)};
 inline const Region kActivationBackward("activation backward", Unit::kBytes);
 inline const LinearRegions kContract{
     {Region("contract forward", Unit::kFlops), Region("contract forward again", Unit::kFlops)},

@@ -98,8 +98,10 @@ size_t Workspace::attention_scratch(const ActivationPlan& plan) const {
   kernels::AttentionShape shape = plan.attention;
   shape.T = rows_ / options_.sequences;
   if (options_.cache_capacity == 0) return kernels::attention_scratch(shape);
-  return kernels::attention_decode_scratch(
-      {.heads = shape.heads, .head_dim = shape.head_dim, .capacity = options_.cache_capacity});
+  return kernels::attention_decode_scratch({.heads = shape.heads,
+                                            .kv_heads = shape.kv_heads,
+                                            .head_dim = shape.head_dim,
+                                            .capacity = options_.cache_capacity});
 }
 
 void Workspace::lay_out_working(const ActivationPlan& plan) {

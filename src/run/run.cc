@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "formats/model_files.h"
 #include "run/run_lock.h"
 #include "run/run_ranks.h"
 #include "run/source_run.h"
@@ -34,7 +35,8 @@ bool is_initial(const fs::path& checkpoints) {
 // Whether a start killed before it wrote the config can leave this file, apart from the lock.
 bool is_left_by_start(const fs::path& path) {
   const std::string name = path.filename().string();
-  return name == kTokenizerFile || is_temporary_name(name) || (name == kCheckpointFolder && is_initial(path));
+  return name == kTokenizerFile || formats::is_model_file(name) || is_temporary_name(name) ||
+         (name == kCheckpointFolder && is_initial(path));
 }
 
 // Error unless a run can be started in `folder` without touching unrelated files.

@@ -3,11 +3,12 @@
 #include <algorithm>
 
 #include "checkpoint/folder.h"
-#include "checkpoint/hf_tokenizer.h"
 #include "checkpoint/tensor_refs.h"
 #include "config/history.h"
 #include "config/run_folder.h"
 #include "core/error.h"
+#include "formats/hf_tokenizer.h"
+#include "formats/model_files.h"
 #include "quern/profile.h"
 
 namespace quern::train {
@@ -27,9 +28,7 @@ RunCheckpoints::RunCheckpoints(const RunConfig& config, const fs::path& folder, 
       ranks_(ranks),
       weights_(checkpoint::tensor_refs(model.parameters(), model.weights().values())),
       states_(ranks, model.parameters(), optimizer),
-      tokenizer_(checkpoint::hf_tokenizer_files(tokenizer, model_.context)) {
-  if (tokenizer != nullptr) end_of_text_ = tokenizer->end_of_text();
-}
+      tokenizer_(tokenizer) {}
 
 fs::path RunCheckpoints::save(const RunState& state) {
   const Timed timed(kCheckpoint);
@@ -52,8 +51,12 @@ fs::path RunCheckpoints::save(const RunState& state) {
 
 void RunCheckpoints::write(const RunState& state, const fs::path& folder) {
   const RunConfig now = config_at(config_, state.step);
-  const checkpoint::HfConfig config{.model = model_, .dropout = now.model.dropout, .end_of_text = end_of_text_};
-  checkpoint::save(folder, tensors(), state, config, tokenizer_);
+  const std::vector<checkpoint::ExtraFile> files = formats::read_model_files(run_);
+  const formats::HfConfig config{.model = model_,
+                                 .dropout = now.model.dropout,
+                                 .tokens = formats::special_tokens(files, tokenizer_, model_.vocabulary)};
+  checkpoint::save(folder, tensors(), state, formats::to_json(config),
+                   formats::hf_tokenizer_files(tokenizer_, model_.positions_limit(), files));
   // A checkpoint from an interruption must not displace the target of a rollback.
   if (now.diagnostics.policy != Policy::kRollback || is_regular(state.step)) {
     checkpoint::remove_old(folder, state.step, {.keep = now.checkpoint.keep, .keep_best = now.checkpoint.keep_best});

@@ -19,8 +19,8 @@ namespace quern::train {
 class RunCheckpoints {
  public:
   // `config`, that of the run with its history, `model` and `optimizer` must outlive this object. `folder` is that of
-  // the run. `tokenizer`, null if there is none, is saved with every checkpoint, so that Hugging Face tools can use its
-  // directory.
+  // the run. `tokenizer`, null if there is none, is saved with every checkpoint, and so are the run's files of
+  // formats/model_files.h, so that Hugging Face tools can use its directory.
   RunCheckpoints(const RunConfig& config, const std::filesystem::path& folder, nn::LanguageModel& model,
                  Optimizer& optimizer, const data::Tokenizer* tokenizer, const RunRanks& ranks);
 
@@ -56,8 +56,7 @@ class RunCheckpoints {
   const RunRanks& ranks_;
   std::vector<checkpoint::TensorRef> weights_;
   RankedStates states_;
-  std::optional<int32_t> end_of_text_;
-  std::vector<checkpoint::ExtraFile> tokenizer_;  // its files
+  const data::Tokenizer* tokenizer_;
   std::optional<uint64_t> saved_step_;
 };
 

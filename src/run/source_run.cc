@@ -9,9 +9,11 @@
 #include "config/data_sources.h"
 #include "config/run_folder.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "dataset/data_kind.h"
 #include "evaluate/find_checkpoint.h"
+#include "formats/model_files.h"
 
 namespace quern::train {
 namespace {
@@ -38,11 +40,20 @@ checkpoint::Checkpoint open_source(const CheckpointPath& source, const Warn& war
   throw Error("[run] {}: expected a checkpoint, found none; train it first", source.run.string());
 }
 
-// Error if settings that the weights depend on differ.
+// Rows of the table of positions; 0 without one.
+uint64_t position_rows(const RunConfig::Model& model) {
+  if (model.family != nn::Family::kGpt2 || model.positions != nn::Positions::kLearned) return 0;
+  return model.max_context == 0 ? model.context : model.max_context;
+}
+
+// Error if settings that the weights depend on differ. They depend on the context only through a table of positions,
+// which may be longer than the sequences of the new run.
 void check_same_model(const RunConfig& source, const RunConfig& config, const fs::path& run) {
+  const bool same_rows = position_rows(source.model) == position_rows(config.model);
   for (const Field& field : fields()) {
     const std::string path = field.path();
-    const bool shape = field.table == "model" && field.name != "dropout";
+    const bool positions = field.name == "context" || field.name == "max_context";
+    const bool shape = field.table == "model" && field.name != "dropout" && !(positions && same_rows);
     if (!shape && path != "data.tokenizer" && path != "data.vocabulary") continue;
     const std::string expected = value_text(field, source), found = value_text(field, config);
     if (expected == found) continue;
@@ -64,6 +75,7 @@ RunConfig config_from(const fs::path& from) {
   RunConfig config = read_config(source_of(from).run);
   config.history.clear();
   config.given = {};
+  if (config.train.steps == 0) config.train.steps = RunConfig::Train().steps;
   if (config.train.lanes == 1) config.train.lanes = 0;  // one process then, perhaps several ranks now
   config.init = {.from = resolved(from).string(), .weights_hash = {}};
   return config;
@@ -86,6 +98,11 @@ fs::path resolve_source(RunConfig& config, const Warn& warn) {
   check_weights(found.path(), config.init.weights_hash, hash);
   config.init = {.from = found.path().string(), .weights_hash = hash};
   return tokenizer;
+}
+
+void copy_model_files(const RunConfig::Init& init, const fs::path& folder) {
+  const fs::path run = source_of(init.from).run;
+  for (const checkpoint::ExtraFile& file : formats::read_model_files(run)) write_file(folder / file.name, file.text);
 }
 
 void load_source(const RunConfig::Init& init, nn::LanguageModel& model) {

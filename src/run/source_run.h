@@ -12,7 +12,8 @@ namespace quern::train {
 
 // The settings for a new run that starts from `from`: a run (its newest checkpoint), RUN@best (the checkpoint with the
 // lowest validation loss), RUN@STEP, or the directory of a checkpoint in a run. These are the newest settings of that
-// run, without its history. Error if there is no such run.
+// run, without its history; an imported model has no number of steps, so the default takes its place. Error if there is
+// no such run.
 RunConfig config_from(const std::filesystem::path& from);
 
 // Replaces init.from by the absolute path of the checkpoint, and sets init.weights_hash, or checks it if it is set
@@ -20,6 +21,9 @@ RunConfig config_from(const std::filesystem::path& from);
 // or if the data needs a tokenizer that the source does not have. Returns the source's tokenizer.json, which exists
 // unless both runs use token shards.
 std::filesystem::path resolve_source(RunConfig& config, const Warn& warn);
+
+// Copies the files of formats/model_files.h, such as a chat template, from the run of a resolved source to `folder`.
+void copy_model_files(const RunConfig::Init& init, const std::filesystem::path& folder);
 
 // Loads the weights of a resolved source. Error if they are no longer there.
 void load_source(const RunConfig::Init& init, nn::LanguageModel& model);

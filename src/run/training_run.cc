@@ -14,6 +14,7 @@
 #include "core/quick_hash.h"
 #include "dataset/remote_dataset.h"
 #include "diagnose/incident.h"
+#include "formats/model_files.h"
 #include "run/source_run.h"
 
 namespace quern::train {
@@ -121,6 +122,7 @@ void Run::write_files() {
     remove_leftovers(folder_);
     fs::remove_all(folder_ / kCheckpointFolder);
     if (dataset_.tokenizer != nullptr) write_file(folder_ / kTokenizerFile, dataset_.tokenizer->to_json());
+    if (!config_.init.from.empty()) copy_model_files(config_.init, folder_);
   }
   if (!config_.init.from.empty()) save();
   if (ranks_.writes()) write_config(config_, folder_);
@@ -136,6 +138,8 @@ void Run::resume(const RunConfig& own) {
                     saved ? fmt::format("step {}", saved->step) : "none");
   const bool changed = has_changes(own, config_);
   ranks_.agree([&] {
+    if (found && !found->has_optimizer()) refuse_imported();
+    formats::read_model_files(folder_);  // fails now rather than at the next checkpoint
     check_same_run(own, saved);
     if (saved) state_ = *saved;
     if (saved && saved->stream) report_rereading(*saved->stream);
@@ -149,6 +153,13 @@ void Run::resume(const RunConfig& own) {
     }
   });
   if (changed && ranks_.writes()) write_config(with_change(own, config_, state_.step + 1), folder_);
+}
+
+void Run::refuse_imported() const {
+  throw Error(
+      "[run] {}: expected a run of `quern train`, found an imported model, which has no data to resume with; "
+      "start from it: quern train --from {} DATA --run NEW",
+      folder_.string(), folder_.string());
 }
 
 // Compressed text cannot be read from the middle.

@@ -54,6 +54,7 @@ class Run {
   void enter_stage();
   bool next_stage();
   void restore(const RunState& saved);
+  [[noreturn]] void refuse_imported() const;
   void report_rereading(const data::StreamPosition& position);
   void record_changes(const RunConfig& own, uint64_t step);
   void check_same_run(const RunConfig& own, const std::optional<RunState>& state) const;

@@ -162,6 +162,18 @@ TEST_F(PublicModel, StreamedPiecesConcatenateToGeneratedText) {
   EXPECT_EQ(quern::generate(model, "", options), quern::generate(model, {}, options));  // of characters
 }
 
+TEST_F(PublicModel, TextEndsBeforeAStopString) {
+  const std::string whole = quern::generate(model, "Once", {.tokens = 40, .min_p = 0.01f, .repeat_penalty = 1.1f});
+  const std::string stop = whole.substr(10, 3);
+  quern::TextStream stream(model, "Once",
+                           {.tokens = 40, .min_p = 0.01f, .repeat_penalty = 1.1f, .stop = {"not in the text", stop}});
+  EXPECT_EQ(stream.finish(), std::nullopt);
+  std::string text;
+  while (const std::optional<std::string> piece = stream.next()) text += *piece;
+  EXPECT_EQ(text, whole.substr(0, whole.find(stop)));
+  EXPECT_EQ(stream.finish(), "stop");
+}
+
 TEST_F(PublicModel, StreamKeepsItsModelAlive) {
   auto stream = [] {
     const quern::Model here = quern::Model::load(*folder / "run");
@@ -199,6 +211,9 @@ TEST_F(PublicModel, EvaluatesOnHeldOutText) {
 TEST_F(PublicModel, BadInputIsAnError) {
   EXPECT_THROW(quern::Model::load(*folder / "no-such-run"), quern::Error);
   EXPECT_THROW(quern::generate(model, "Once", {.temperature = -1}), quern::Error);
+  EXPECT_THROW(quern::generate(model, "Once", {.min_p = 2}), quern::Error);
+  EXPECT_THROW(quern::generate(model, "Once", {.repeat_window = 3}), quern::Error);
+  EXPECT_THROW(quern::generate(model, "Once", {.stop = {""}}), quern::Error);
   EXPECT_THROW(quern::generate(model, "\u4e00"), quern::Error);  // no character of the stories
   EXPECT_THROW(model.loss(std::vector<int32_t>{0, 1'000'000}, 2), quern::Error);
 }

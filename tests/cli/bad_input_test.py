@@ -120,7 +120,7 @@ class Config(program.ProgramTest):
         self.refuses("--tokenizer", "word", says=["data.tokenizer: expected byte, char, bpe, or a path such as ./tokenizer.json, found 'word'"])
         self.refuses("--set", "train.stepz=3", says=["did you mean train.steps?"])
         self.refuses("--set", "nothing", says=["expected table.name=value"])
-        self.refuses("--preset", "huge", says=["preset: expected tiny, small, gpt2, minute or ten-minutes, found 'huge'"])
+        self.refuses("--preset", "huge", says=["preset: expected tiny, small, gpt2, minute, ten-minutes, llama-tiny or llama-small, found 'huge'"])
         self.refuses("--heads", "3", says=["model.width: expected a multiple of model.heads, which is 3, found 32"])
 
     def test_files(self):

@@ -1,6 +1,13 @@
 """Generating text as a user types it: where the run and the prompt come from, samples, JSON, errors without output."""
 
 import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import time
+import unittest.mock
 
 import program
 
@@ -63,6 +70,93 @@ class Generate(program.ProgramTest):
                               "seed": 5})
             self.assertGreater(sample["tokens_per_s"], 0)
 
+    def sample(self, *arguments):
+        return json.loads(self.text("--prompt", "Once", "--json", *arguments))
+
+    def test_stop_strings(self):
+        """The text ends before the first one; the tokens that it took are counted."""
+        whole = self.sample()["text"]
+        for stop in (whole[12:15], whole[0], whole[20:]):
+            found = self.sample("--stop", "not in the text", "--stop", stop)
+            self.assertEqual(found["text"], whole[:whole.find(stop)])
+            self.assertEqual((found["finish"], found["tokens"]), ("stop", whole.find(stop) + len(stop)))
+        self.assertEqual(self.text("--prompt", "Once", "--stop", whole[12:15]),
+                         "Once" + whole[:whole.find(whole[12:15])] + "\n")
+        # A text that ends within a stop string is printed completely.
+        self.assertEqual(self.sample("--stop", whole[-3:] + "!?")["text"], whole)
+        # Neither a list nor a flag.
+        self.assertEqual(self.sample(f"--stop=[{whole[3]},{whole[5]}]")["text"], whole)
+        self.assertEqual(self.sample("--stop=--tokens")["text"], whole)
+
+    def test_min_p_and_repeat_penalty(self):
+        greedy = self.sample("--temperature", "0")["text"]
+        self.assertEqual(self.sample("--min-p", "1")["text"], greedy)
+        self.assertEqual(self.sample("--min-p", "0")["text"], self.sample()["text"])
+        self.assertEqual(self.sample("--repeat-penalty", "1")["text"], self.sample()["text"])
+        self.assertNotEqual(self.sample("--temperature", "0", "--repeat-penalty", "1.5")["text"], greedy)
+        whole, long, short = (self.sample("--temperature", "0", "--repeat-penalty", "1.5", "--repeat-window", n)["text"]
+                              for n in ("0", "1048576", "1"))
+        self.assertEqual(whole, long)
+        self.assertNotEqual(whole, short)
+        self.assertEqual(self.sample("--min-p", "0.1", "--repeat-penalty", "1.1", "--threads", "1"),
+                         self.sample("--min-p", "0.1", "--repeat-penalty", "1.1", "--threads", "2")
+                         | {"tokens_per_s": unittest.mock.ANY})
+
+    def test_end_tokens_of_generation_config(self):
+        shutil.copytree(self.run_folder, self.path("run"))
+        vocabulary = json.loads((self.folder / "run/tokenizer.json").read_text())["model"]["vocab"]
+        whole = self.sample()["text"]
+        generate = ("generate", self.path("run"), "--tokens", "30", "--prompt", "Once", "--json")
+        for end in (whole[10], whole[0]):
+            for ids in (vocabulary[end], [vocabulary[end]], [vocabulary["O"], vocabulary[end]]):
+                self.write("run/generation_config.json", json.dumps({"eos_token_id": ids, "top_p": 0.9}))
+                found = json.loads(self.works(*generate))
+                self.assertEqual(found["text"], whole[:min(whole.find(c) % 99 for c in end + "O"[isinstance(ids, int):])])
+                self.assertEqual(found["finish"], "end")
+                self.assertEqual(json.loads(self.works(*generate, "--ignore-end"))["text"], whole)
+        for nothing in ("{}", '{"eos_token_id": null}', '{"eos_token_id": []}'):
+            self.write("run/generation_config.json", nothing)
+            self.assertEqual(json.loads(self.works(*generate))["text"], whole)
+
+    def test_bad_generation_configs_are_named(self):
+        shutil.copytree(self.run_folder, self.path("run"))
+        for content, says in (("{", "expected JSON"), ("[1]", "expected an object"), ("[" * 100000, "expected JSON"),
+                              ('{"eos_token_id": "x"}', "eos_token_id: expected a token id or a list of token ids"),
+                              ('{"eos_token_id": -1}', "a token id or a list"),
+                              ('{"eos_token_id": [1, 2.5]}', "a token id or a list"),
+                              ('{"eos_token_id": [1, [2]]}', "a token id or a list"),
+                              ('{"eos_token_id": 99999999999}', "a token id or a list"),
+                              (json.dumps({"eos_token_id": [1] * 257}), "at most 256 token ids"),
+                              (" " * (1 << 20) + "{}", "1048576")):
+            self.write("run/generation_config.json", content)
+            run = self.fails("generate", self.path("run"), says=["generation_config.json", says])
+            self.assertEqual(run.stdout, "")
+        self.write("run/generation_config.json", '{"eos_token_id": [1, 5000]}')
+        run = program.quern("generate", self.path("run"), "--tokens", "1")
+        self.assertEqual(run.returncode, 0, run)
+        self.assertRegex(run.stderr, r"\A[^\n]*generation_config.json: eos_token_id: ignored 5000[^\n]*\n\Z")
+
+    def test_a_long_prompt_shows_progress_on_a_terminal_only(self):
+        """After a second, of which the program is mostly stopped, so that no machine is too fast."""
+        self.train("run", "--steps", "0", "--layers", "4", "--width", "128", "--context", "4096", "--batch", "1",
+                   "--set", "data.stories_bytes=200000")
+        prompt = self.write("prompt.txt", "Once upon " * 400)
+        generate = ("generate", self.path("run"), "--prompt-file", prompt, "--tokens", "5", "--threads", "1")
+        printed = self.works(*generate)
+        leader, follower = pty.openpty()
+        process = subprocess.Popen([program.QUERN, *generate], stdout=subprocess.PIPE, stderr=follower)
+        os.close(follower)
+        while process.poll() is None:
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGCONT)
+            time.sleep(0.03)
+        self.assertEqual((process.returncode, process.stdout.read().decode()), (0, printed))
+        process.stdout.close()
+        status = os.read(leader, 100000).decode()
+        os.close(leader)
+        self.assertRegex(status, r"\A(\r\x1b\[Kreading the prompt: \d+ of 4000 tokens \.\.\.)+\r\x1b\[K\Z")
+
     def test_prompt_from_a_file_and_from_standard_input(self):
         text = self.text("--prompt", "Once")
         for content in ("Once", "Once\n", "Once\r\n", b"\xef\xbb\xbfOnce\n"):
@@ -89,6 +183,17 @@ class Generate(program.ProgramTest):
         """The prompt was printed before the options were checked."""
         for arguments, says in ((("--temperature", "-1"), "temperature: expected 0 or more"),
                                 (("--top-p", "0"), "top_p: expected more than 0"),
+                                (("--min-p", "1.1"), "min_p: expected 0 to 1, found 1.1"),
+                                (("--min-p", "-0.1"), "min_p: expected 0 to 1"),
+                                (("--min-p", "nan"), "min_p: expected 0 to 1"),
+                                (("--repeat-penalty", "0"), "repeat_penalty: expected more than 0"),
+                                (("--repeat-penalty", "inf"), "repeat_penalty: expected more than 0"),
+                                (("--repeat-window", "7"), "together with a repeat_penalty other than 1, found 7"),
+                                (("--repeat-penalty", "2", "--repeat-window", "1e9"),
+                                 "--repeat-window: expected a whole number from 0 to 1048576"),
+                                (("--stop", ""), "stop: expected at least one character"),
+                                (("--stop", "a" * 1025), "stop: expected at most 1024 bytes, found 1025"),
+                                (("--stop", "a") * 65, "stop: expected at most 64 strings, found 65"),
                                 (("--samples", "0"), "--samples: expected a whole number from 1 to 1000000"),
                                 (("--tokens", "5000000000"), "max_tokens: expected at most 4294967295")):
             self.says_nothing_but("--prompt", "Once", *arguments, says=[says])

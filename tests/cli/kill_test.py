@@ -21,6 +21,7 @@ from program import QUERN, SMALL
 RANDOM_KILLS = 20
 AIMED_KILLS = 10
 MUON_KILLS = 20
+QWEN_KILLS = 10
 STREAM_KILLS = 6
 # Of a checkpoint, in the order in which they appear; the first stands for the folder itself.
 FILES = ("", "model.safetensors", "optimizer.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json",
@@ -153,6 +154,20 @@ class KillMuon(Kill):
         self.assertEqual(self.hash("one"), self.expected)
         runs = self.survive("muon", MUON_KILLS, self.after_a_time)
         print(f"{MUON_KILLS} kills in {runs} runs of {self.duration:.2f} s, {self.before_start} before there was a "
+              "config.toml")
+
+
+class KillQwen(Kill):
+    """A Qwen3: grouped heads with norms of their own, in bf16 with recomputed activations."""
+
+    settings = (*SETTINGS, "--set", "model.family=qwen3", "--set", "model.kv_heads=1", "--set", "train.precision=bf16",
+                "--set", "train.recompute=every-layer")
+
+    def test_killed_runs_end_bit_identically(self):
+        self.train("one", *self.settings, "--threads", "1", "--set", "train.recompute=none")
+        self.assertEqual(self.hash("one"), self.expected)
+        runs = self.survive("qwen", QWEN_KILLS, self.after_a_time)
+        print(f"{QWEN_KILLS} kills in {runs} runs of {self.duration:.2f} s, {self.before_start} before there was a "
               "config.toml")
 
 

@@ -47,6 +47,10 @@ class Suggestions(program.ProgramTest):
             ("generate run --max-tokens 3", "did you mean --tokens?"),
             ("generate run -n 3", "did you mean --tokens?"),
             ("generate run --num_return_sequences 3", "did you mean --samples?"),
+            ("generate run --minp 0.1", "did you mean --min-p?"),
+            ("generate run --repetition_penalty 1.1", "did you mean --repeat-penalty?"),
+            ("generate run --repeat-last-n 64", "did you mean --repeat-window?"),
+            ("generate run --reverse-prompt User:", "did you mean --stop?"),
             ("generate run --steps 3", "did you mean `quern train --steps`?"),
             ("generate run --cuda", "Quern runs on CPUs"),
             ("train --temperature 1", "did you mean `quern generate --temperature`?"),
@@ -72,7 +76,7 @@ class Suggestions(program.ProgramTest):
 
     def test_values(self):
         self.suggests((
-            ("train --preset smal", "expected tiny, small, gpt2, minute or ten-minutes, found 'smal'; did you mean small?"),
+            ("train --preset smal", "expected tiny, small, gpt2, minute, ten-minutes, llama-tiny or llama-small, found 'smal'; did you mean small?"),
             ("train --preset gpt-2", "did you mean gpt2?"),
             ("train --precision float32", "expected fp32, bf16 or fp16, found 'float32'; did you mean fp32?"),
             ("train --precision BF16", "did you mean bf16?"),
@@ -83,7 +87,7 @@ class Suggestions(program.ProgramTest):
             ("train --set log.tensorboard=yes", "expected true or false, found 'yes'; did you mean true?"),
             ("train --set log.tensorboard=True", "did you mean true?"),
             ("tokenize a.txt --kind bytes", "--kind: expected byte, char or bpe, found 'bytes'; did you mean byte?"),
-            ("bench train --preset smal", "--preset: expected tiny, small or gpt2, found 'smal'; did you mean small?"),
+            ("bench train --preset smal", "--preset: expected tiny, small, gpt2, llama-tiny or llama-small, found 'smal'; did you mean small?"),
         ))
 
     def test_aliases_work(self):

@@ -91,7 +91,7 @@ TEST(RunConfig, PresetsHaveTheSizesOfTheBenchmarks) {
   EXPECT_EQ(sizes("small"), (std::vector<uint64_t>{6, 6, 384, 256, 8}));
   EXPECT_EQ(sizes("gpt2"), (std::vector<uint64_t>{12, 12, 768, 64, 4}));
   EXPECT_EQ(preset("gpt2").model.vocabulary, 50304u);
-  EXPECT_HAS("expected tiny, small, gpt2, minute or ten-minutes, found 'huge'", message_of([] { preset("huge"); }));
+  EXPECT_HAS("expected tiny, small, gpt2, minute, ten-minutes, llama-tiny or llama-small, found 'huge'", message_of([] { preset("huge"); }));
 }
 
 TEST(RunConfig, VariantsAreTheSettingsThatDifferFromGpt2) {
@@ -288,7 +288,7 @@ TEST(Validate, RefusesInconsistentFields) {
   };
   EXPECT_EQ(message_with({}), "no error");
   EXPECT_HAS("model.width: expected a multiple of model.heads, which is 3, found 128", message_with({"model.heads=3"}));
-  EXPECT_HAS("model.width: expected an even number per head for model.positions=rotary, found 12 / 4 heads",
+  EXPECT_HAS("model.width: expected an even number per head for rotary positions, found 12 / 4 heads",
              message_with({"model.positions=rotary", "model.width=12"}));
   EXPECT_HAS("train.lanes: expected at most the sequences of a step, train.batch x train.accumulation = 6, found 8",
              message_with({"train.batch=3", "train.accumulation=2", "train.lanes=8"}));

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "diagnose/incident.h"
+#include "support/modern.h"
 #include "train/sequential.h"
 
 namespace quern::train {
@@ -51,20 +52,30 @@ TEST(Examine, NamesTheFirstBadTensor) {
   struct Case {
     const char* weight;
     const char* first;
+    bool qwen3 = false;
   };
   const RandomTokens tokens(3000, kVocabulary);
-  for (const auto& [weight, first] : {Case{"wpe.weight", "embedding"},
-                                      {"h.0.ln_1.weight", "h.0.attn.c_attn"},
-                                      {"h.1.attn.c_attn.weight", "h.1.attn.c_attn"},
-                                      {"h.1.attn.c_proj.weight", "h.1.attn.c_proj"},
-                                      {"h.1.ln_2.bias", "h.1.mlp.c_fc"},
-                                      {"h.0.mlp.c_fc.bias", "h.0.mlp.c_fc"},
-                                      {"h.0.mlp.c_proj.weight", "h.0.mlp.c_proj"},
-                                      {"ln_f.weight", "ln_f"}}) {
+  for (const auto& [weight, first, qwen3] :
+       {Case{"wpe.weight", "embedding"},
+        {"h.0.ln_1.weight", "h.0.attn.c_attn"},
+        {"h.1.attn.c_attn.weight", "h.1.attn.c_attn"},
+        {"h.1.attn.c_proj.weight", "h.1.attn.c_proj"},
+        {"h.1.ln_2.bias", "h.1.mlp.c_fc"},
+        {"h.0.mlp.c_fc.bias", "h.0.mlp.c_fc"},
+        {"h.0.mlp.c_proj.weight", "h.0.mlp.c_proj"},
+        {"ln_f.weight", "ln_f"},
+        {"model.layers.0.input_layernorm.weight", "model.layers.0.self_attn.{q,k,v}_proj", true},
+        {"model.layers.0.self_attn.v_proj.weight", "model.layers.0.self_attn.{q,k,v}_proj", true},
+        {"model.layers.1.self_attn.q_norm.weight", "model.layers.1.self_attn.qkv", true},
+        {"model.layers.1.mlp.gate_proj.weight", "model.layers.1.mlp.gate_proj", true},
+        {"model.layers.1.mlp.up_proj.weight", "model.layers.1.mlp.up_proj", true},
+        {"model.layers.0.mlp.down_proj.weight", "model.layers.0.mlp.down_proj", true},
+        {"model.norm.weight", "model.norm", true}}) {
     for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
       SCOPED_TRACE(weight);
       RunConfig config;
       config.model = {.layers = 2, .heads = 2, .width = 32, .context = 32, .vocabulary = kVocabulary, .dropout = 0.0};
+      if (qwen3) config.model = ::quern::test::qwen3(config.model);
       config.train.threads = 2;
       config.train.precision = precision;
       const data::TrainingBatches batches = test::batches_of(config, tokens);

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "diagnose/incidents.h"
 #include "diagnose/rerun_step.h"
+#include "support/modern.h"
 
 namespace quern::train {
 namespace {
@@ -192,6 +193,17 @@ TEST_F(IncidentTest, RerunIsBitIdentical) {
       EXPECT_FALSE(replayed.found.findings.pass->nan);
     }
   }
+  // The table of tokens has another name in another family.
+  RunConfig llama = ordinary();
+  llama.model = ::quern::test::llama(llama.model);
+  llama.train.steps = 8;
+  start(llama, "llama", sick);
+  change_weights("llama", llama, "model.layers.0.self_attn.k_proj.weight", std::numeric_limits<float>::quiet_NaN(), 3);
+  llama.train.steps = 12;
+  message_of([&] { resume(llama, "llama", sick); });
+  const RerunStep replayed = rerun_step(load_incident(root_ / "llama" / "incidents" / "step-00000009"), 2);
+  EXPECT_TRUE(replayed.same);
+  EXPECT_EQ(replayed.found.findings.pass->tensor, "model.layers.0.self_attn.{q,k,v}_proj");
   // It is the tokens and weights that decide.
   RecordedIncident other = load_incident(folders[0]);
   other.tokens.inputs[5] = other.tokens.inputs[5] == 0 ? 1 : 0;

@@ -15,7 +15,7 @@
 #include "checkpoint/folder.h"
 #include "checkpoint/tensor_refs.h"
 #include "diagnose/incident.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "optim/adamw.h"
 #include "run/run.h"
 #include "support/message.h"
@@ -115,8 +115,9 @@ class IncidentTest : public ::testing::Test {
   void change_weights(const std::string& name, const RunConfig& config, std::string_view prefix, float value,
                       size_t max = SIZE_MAX) const {
     const checkpoint::Checkpoint found = newest(name);
-    const auto vocabulary = static_cast<uint32_t>(found.model().find("wte.weight")->shape[0]);
-    nn::Gpt2 model(model_config(config, vocabulary), false);
+    const std::string table = nn::transformer_spec(model_config(config, 1)).embedding.tokens;
+    const auto vocabulary = static_cast<uint32_t>(found.model().find(table)->shape[0]);
+    nn::Transformer model(model_config(config, vocabulary), false);
     AdamW optimizer(model.parameters(), {});
     const auto weights = checkpoint::tensor_refs(model.parameters(), model.weights().values());
     const auto states = checkpoint::optimizer_refs(model.parameters(), optimizer);

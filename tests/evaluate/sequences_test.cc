@@ -44,7 +44,7 @@ class SequencesTest : public ::testing::Test {
     return all;
   }
 
-  nn::Gpt2 model_;
+  nn::Transformer model_;
   test::RandomTokens stream_;
   std::vector<int32_t> tokens_;
 };

@@ -31,7 +31,7 @@ namespace {
 
 // Through several slides of the window.
 TEST(Generate, AllocatesNothingPerToken) {
-  nn::Gpt2 model(test::small_config(16), true);
+  nn::Transformer model(test::small_config(16), true);
   test::fill(model);
   Decoder decoder(model);
   const std::vector<int32_t> prompt = test::random_tokens(100, model.config().vocabulary);
@@ -41,14 +41,15 @@ TEST(Generate, AllocatesNothingPerToken) {
     after = allocations.load();
     return true;
   };
-  generate(decoder, prompt, {.max_tokens = 60, .sampling = {.top_k = 20, .top_p = 0.9f}}, on_token);
+  const Sampling sampling{.top_k = 20, .top_p = 0.9f, .min_p = 0.01f, .repeat_penalty = 1.1f, .repeat_window = 30};
+  generate(decoder, prompt, {.max_tokens = 60, .sampling = sampling}, on_token);
   EXPECT_EQ(made, 60u);
   EXPECT_GT(before, 0u);
   EXPECT_EQ(after, before);
 }
 
 TEST(Decoder, AllocatesNothingOnceMade) {
-  nn::Gpt2 model(test::small_config(16), false);
+  nn::Transformer model(test::small_config(16), false);
   test::fill(model);
   const std::vector<int32_t> prompt = test::random_tokens(100, model.config().vocabulary);
   for (const size_t threads : {1, 3}) {

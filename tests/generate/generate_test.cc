@@ -1,11 +1,14 @@
 #include "generate/generate.h"
 
 #include <limits>
+#include <set>
 
 #include "core/error.h"
+#include "data/bpe_tokenizer.h"
 #include "data/bpe_trainer.h"
 #include "data/char_tokenizer.h"
 #include "generate/model.h"
+#include "support/message.h"
 #include "support/watchdog.h"
 
 namespace quern {
@@ -24,7 +27,7 @@ struct Model {
     EXPECT_EQ(count, made.size());
     return made;
   }
-  nn::Gpt2 gpt;
+  nn::Transformer gpt;
   Decoder decoder;
 };
 
@@ -89,6 +92,41 @@ TEST(Generate, TheSameTextWithAnyNumberOfThreads) {
   }
 }
 
+// The same by hand: the penalty on whole forward passes. The prompt counts, and so do tokens that the window lost.
+TEST(Generate, GreedyTextWithARepeatPenaltyIsThatOfPenalisedLogits) {
+  for (const size_t repeat_window : {0u, 1u, 7u, 64u}) {
+    Model model(16);
+    const GenerateOptions options{
+        .max_tokens = 40, .sampling = {.temperature = 0.0f, .repeat_penalty = 1.5f, .repeat_window = repeat_window}};
+    Tokens text = {5, 1, 7}, window = text;
+    for (const int32_t token : model.generate(text, options)) {
+      std::vector<float> logits = test::last_logits(model.gpt, window);
+      const size_t recent = repeat_window == 0 ? text.size() : std::min(repeat_window, text.size());
+      for (const int32_t seen : std::set<int32_t>(text.end() - static_cast<ptrdiff_t>(recent), text.end())) {
+        float& logit = logits[static_cast<size_t>(seen)];
+        logit = logit > 0 ? logit / 1.5f : logit * 1.5f;
+      }
+      ASSERT_EQ(token, std::max_element(logits.begin(), logits.end()) - logits.begin()) << repeat_window;
+      if (window.size() == 16) window.erase(window.begin(), window.begin() + 8);
+      window.push_back(token);
+      text.push_back(token);
+    }
+    EXPECT_EQ(text.size(), 43u);
+  }
+}
+
+TEST(Generate, ADecoderOfTheNeededCapacityGivesTheSameText) {
+  Model model(100);
+  const GenerateOptions options{.max_tokens = 30, .sampling = {.seed = 4}};
+  Decoder decoder(model.gpt, {.capacity = positions_for(model.gpt, 3, 30)});
+  Tokens made;
+  generate(decoder, Tokens{1, 2, 3}, options, [&](int32_t token) {
+    made.push_back(token);
+    return true;
+  });
+  EXPECT_EQ(made, model.generate({1, 2, 3}, options));
+}
+
 TEST(Generate, StopsWhenToldTo) {
   Model model;
   Tokens made;
@@ -123,6 +161,8 @@ const std::vector<Sampling> kSamplings = {{.temperature = 0.0f},
                                           {.top_k = 1},
                                           {.top_k = 40},
                                           {.top_p = 0.1f},
+                                          {.min_p = 0.01f},
+                                          {.temperature = 0.0f, .repeat_penalty = 3.0f},
                                           {.temperature = 3.0f, .top_k = 52, .top_p = 0.99f}};
 
 // model.vocabulary can ask for more rows than the tokenizer has tokens, as the preset gpt2 does for a small text. Their
@@ -186,7 +226,7 @@ class GenerateBpe : public ::testing::Test {
 
   std::unique_ptr<data::Tokenizer> tokenizer_ = learned();
   int32_t end_ = tokenizer_->end_of_text().value();
-  nn::Gpt2 gpt_{config(static_cast<size_t>(tokenizer_->vocabulary_size()) + 20), true};
+  nn::Transformer gpt_{config(static_cast<size_t>(tokenizer_->vocabulary_size()) + 20), true};
   Decoder decoder_{gpt_};
 };
 
@@ -200,6 +240,39 @@ TEST_F(GenerateBpe, StopsAtTheEndOfTextUnlessItIsIgnored) {
     stopped += end != all.end();
   }
   EXPECT_GT(stopped, 0u);
+}
+
+TEST_F(GenerateBpe, StopsAtTheFirstOfSeveralEndTokens) {
+  const Tokens all = text(3, true);
+  const std::set<int32_t> ends = {all[30], all[70]};
+  const GenerateOptions options{.max_tokens = 400,
+                                .sampling = {.temperature = 20.0f, .seed = 3},
+                                .end_tokens = Tokens{all[70], all[30], all[70]}};
+  const auto first =
+      std::find_if(all.begin(), all.end(), [&](int32_t token) { return token == end_ || ends.contains(token); });
+  Tokens made;
+  Generation generation(decoder_, *tokenizer_, Tokens{5}, options);
+  for (auto token = generation.next(); token; token = generation.next()) made.push_back(*token);
+  EXPECT_EQ(made, Tokens(all.begin(), first));
+  EXPECT_TRUE(generation.ended());
+  GenerateOptions ignoring = options;
+  ignoring.ignore_end = true;
+  size_t count = 0;
+  generate(Generation(decoder_, *tokenizer_, Tokens{5}, ignoring), [&](int32_t) { return ++count > 0; });
+  EXPECT_EQ(count, 400u);
+}
+
+// Also without a tokenizer.
+TEST(Generate, EndTokensMustBeInTheVocabulary) {
+  Model model;
+  EXPECT_EQ(test::message_of([&] {
+              model.generate({1}, {.end_tokens = {3, 53}});
+            }),
+            "[generate] end_tokens: expected ids of 0 to 52, found 53");
+  EXPECT_THROW(model.generate({1}, {.end_tokens = {-1}, .ignore_end = true}), Error);
+  const Tokens all = model.generate({1}, {.max_tokens = 20});
+  const Tokens made = model.generate({1}, {.max_tokens = 20, .end_tokens = {all[5]}});
+  EXPECT_EQ(made, Tokens(all.begin(), std::find(all.begin(), all.end(), all[5])));
 }
 
 TEST(DefaultPrompt, IsALineFeedOrWhatTheVocabularyHas) {
@@ -222,6 +295,25 @@ TEST(EmptyPrompt, StartsADocument) {
   EXPECT_EQ(prompt_of(*bpe, "").text, "");
   const auto characters = data::CharTokenizer::from_text("a b\n", "text");
   EXPECT_EQ(prompt_of(*characters, "").tokens, default_prompt(*characters).tokens);
+}
+
+// All bytes, and <s> and </s>, which begin and end a text.
+TEST(Prompt, StartsWithTheBeginOfTextOnce) {
+  data::BpeModel model;
+  for (int byte = 0; byte < 256; ++byte) model.tokens.emplace_back(1, static_cast<char>(byte));
+  for (const char* text : {"<s>", "</s>"}) {
+    model.added.push_back({.content = text, .id = static_cast<int32_t>(model.tokens.size())});
+    model.tokens.emplace_back(text);
+  }
+  model.begin_of_text = 256;
+  model.end_of_text = 257;
+  const data::BpeTokenizer tokenizer(model, "test");
+  EXPECT_EQ(prompt_of(tokenizer, "ab").tokens, (Tokens{256, 'a', 'b'}));
+  EXPECT_EQ(prompt_of(tokenizer, "ab").text, "ab");
+  EXPECT_EQ(prompt_of(tokenizer, "<s>ab").tokens, (Tokens{256, 'a', 'b'}));
+  EXPECT_EQ(prompt_of(tokenizer, "a<s>").tokens, (Tokens{256, 'a', 256}));
+  EXPECT_EQ(prompt_of(tokenizer, "").tokens, Tokens{256});
+  EXPECT_EQ(default_prompt(tokenizer).tokens, (Tokens{256, '\n'}));
 }
 
 }  // namespace

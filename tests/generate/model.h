@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "support/support.h"
 
 namespace quern::test {

@@ -86,6 +86,19 @@ TEST(Sampler, TopKCutsTiesByTheLowerId) {
   }
 }
 
+// Over the number of tokens from which they are found in another way, with many ties.
+TEST(Sampler, TopKOverAManyTokenVocabularyIsThatOfAFullSort) {
+  std::vector<float> logits = test::normal(1000, 6);
+  for (float& logit : logits) logit = std::round(4 * logit) / 4;
+  std::vector<size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
+  for (const size_t k : {1u, 2u, 14u, 15u, 16u, 17u, 100u}) {
+    const std::set<size_t> expected(order.begin(), order.begin() + static_cast<ptrdiff_t>(k));
+    EXPECT_EQ(taken({.temperature = 3.0f, .top_k = static_cast<int64_t>(k)}, logits), expected) << k;
+  }
+}
+
 // Probabilities 1/2, 1/4, 1/8, 1/8: the fewest that reach p, never none.
 TEST(Sampler, TopPKeepsTheFewestThatReachItAndCutsTiesByTheLowerId) {
   const std::vector<float> logits = {std::log(0.125f), std::log(0.5f), std::log(0.125f), std::log(0.25f)};
@@ -103,6 +116,28 @@ TEST(Sampler, TopPComesAfterTopKAndTemperature) {
   EXPECT_EQ(taken({.top_k = 2, .top_p = 0.6f}, logits), (std::set<size_t>{1}));
   EXPECT_EQ(taken({.top_k = 2, .top_p = 0.7f}, logits), (std::set<size_t>{1, 3}));
   EXPECT_EQ(taken({.temperature = 0.5f, .top_p = 0.7f}, logits), (std::set<size_t>{1}));  // 16 : 4 : 1 : 1
+}
+
+// Probabilities 1/2, 1/4, 1/8, 1/8, each at least min_p times 1/2; exactly as likely counts.
+TEST(Sampler, MinPKeepsWhatIsLikelyNextToTheLikeliest) {
+  const std::vector<float> logits = {std::log(0.125f), std::log(0.5f), std::log(0.125f), std::log(0.25f)};
+  EXPECT_EQ(taken({.min_p = 0.0f}, logits), (std::set<size_t>{0, 1, 2, 3}));
+  EXPECT_EQ(taken({.min_p = 0.24f}, logits), (std::set<size_t>{0, 1, 2, 3}));
+  EXPECT_EQ(taken({.min_p = 0.26f}, logits), (std::set<size_t>{1, 3}));
+  EXPECT_EQ(taken({.min_p = 0.51f}, logits), (std::set<size_t>{1}));
+  EXPECT_EQ(taken({.min_p = 1.0f}, logits), (std::set<size_t>{1}));
+  EXPECT_EQ(taken({.min_p = 1.0f}, {2.0f, 1.0f, 2.0f}), (std::set<size_t>{0, 2}));
+  EXPECT_LT(chi_square(counts({.min_p = 0.2f, .seed = 1}, logits, 60000), logits, 1.0, {0, 1, 2, 3}), 16.3);
+}
+
+// Of 0.4, 0.3, 0.2, 0.1: top_p = 0.5 leaves two. If min_p = 0.6 came first, 0.4 would be more than half of the rest.
+TEST(Sampler, MinPComesAfterTemperatureTopKAndTopP) {
+  const std::vector<float> logits = {std::log(0.4f), std::log(0.3f), std::log(0.2f), std::log(0.1f)};
+  EXPECT_EQ(taken({.top_p = 0.5f, .min_p = 0.6f}, logits), (std::set<size_t>{0, 1}));
+  EXPECT_EQ(taken({.top_p = 0.75f, .min_p = 0.6f}, logits), (std::set<size_t>{0, 1}));
+  EXPECT_EQ(taken({.top_p = 0.75f, .min_p = 0.4f}, logits), (std::set<size_t>{0, 1, 2}));
+  EXPECT_EQ(taken({.top_k = 2, .min_p = 0.4f}, logits), (std::set<size_t>{0, 1}));
+  EXPECT_EQ(taken({.temperature = 0.5f, .min_p = 0.6f}, logits), (std::set<size_t>{0}));  // 16 : 9 : 4 : 1
 }
 
 // Pieces of the sort: what a full sort keeps, for cuts in the first piece, in a later one and near the end.
@@ -159,6 +194,18 @@ TEST(Sampler, BadOptionsAreErrorsThatNameThem) {
   EXPECT_EQ(message({.top_p = 0.0f}), "[generate] top_p: expected more than 0 and at most 1, found 0");
   EXPECT_NE(message({.top_p = 1.01f}), "");
   EXPECT_NE(message({.top_p = std::nanf("")}), "");
+  EXPECT_EQ(message({.min_p = -0.1f}), "[generate] min_p: expected 0 to 1, found -0.1");
+  EXPECT_NE(message({.min_p = 1.5f}), "");
+  EXPECT_NE(message({.min_p = std::nanf("")}), "");
+  EXPECT_EQ(message({.repeat_penalty = 0.0f}), "[generate] repeat_penalty: expected more than 0 (1 for none), found 0");
+  EXPECT_NE(message({.repeat_penalty = -1.0f}), "");
+  EXPECT_NE(message({.repeat_penalty = kInfinity}), "");
+  EXPECT_NE(message({.repeat_penalty = std::nanf("")}), "");
+  EXPECT_EQ(message({.repeat_penalty = 1.1f, .repeat_window = size_t{1} << 30}),
+            "[generate] repeat_window: expected 0 (all tokens) to 1048576, found 1073741824");
+  EXPECT_EQ(message({.repeat_window = 10}),
+            "[generate] repeat_window: expected together with a repeat_penalty other than 1, found 10 without one");
+  EXPECT_EQ(message({.repeat_penalty = 1.1f, .repeat_window = 0}), "");
   EXPECT_EQ(message({}), "");
 }
 

@@ -10,11 +10,15 @@ namespace {
 
 constexpr float kUntouched = -777.0f;  // what outputs hold where attention must not write
 
-AttentionShape tight(size_t T, size_t heads, size_t D) { return {T, heads, D, 3 * heads * D, heads * D}; }
+// Without gaps between rows. `group` heads of queries share keys and values.
+AttentionShape tight(size_t T, size_t heads, size_t D, size_t group = 1) {
+  const size_t kv_heads = heads / group;
+  return {T, heads, kv_heads, D, (heads + 2 * kv_heads) * D, heads * D};
+}
 
 std::string name_of(const AttentionShape& shape) {
   return "T=" + std::to_string(shape.T) + " heads=" + std::to_string(shape.heads) +
-         " D=" + std::to_string(shape.head_dim);
+         " kv_heads=" + std::to_string(shape.kv_heads) + " D=" + std::to_string(shape.head_dim);
 }
 
 Dropout dropout_of(float rate) {
@@ -25,7 +29,7 @@ Dropout dropout_of(float rate) {
 struct Inputs {
   explicit Inputs(const AttentionShape& s, float deviation = 1.0f)
       : shape(s),
-        qkv(test::normal((s.T - 1) * s.qkv_stride + 3 * s.heads * s.head_dim, 1, deviation)),
+        qkv(test::normal((s.T - 1) * s.qkv_stride + s.qkv_width(), 1, deviation)),
         dout(test::normal((s.T - 1) * s.out_stride + s.heads * s.head_dim, 2)) {}
 
   AttentionShape shape;
@@ -116,8 +120,19 @@ TEST(Attention, MatchesTheTwinBitForBitForEveryHeadSize) {
 
 TEST(Attention, AlignmentAndStridesDoNotMatter) {
   for (const size_t offset : {1u, 3u, 8u, 15u}) {
-    expect_twin_bits(Inputs({70, 3, 8, 3 * 24 + 5, 24 + 3}), {}, offset);
-    expect_twin_bits(Inputs({70, 1, 17, 3 * 17 + 16, 17 + 1}), {}, offset);
+    expect_twin_bits(Inputs({70, 3, 3, 8, 3 * 24 + 5, 24 + 3}), {}, offset);
+    expect_twin_bits(Inputs({70, 1, 1, 17, 3 * 17 + 16, 17 + 1}), {}, offset);
+  }
+}
+
+// Groups of 3 and 7 are those of SmolLM2 and Qwen2.5; one head of keys is multi-query attention.
+TEST(Attention, SharedKeysMatchTheTwinBitForBit) {
+  for (const size_t group : {2u, 3u, 7u}) {
+    for (const size_t T : {1u, 17u, 64u, 100u, 129u}) {
+      expect_twin_bits(Inputs(tight(T, 2 * group, 16, group)), {}, 1);
+      expect_twin_bits(Inputs(tight(T, group, 5, group)), dropout_of(0.3f), 0);
+    }
+    expect_twin_bits(Inputs(tight(70, 2 * group, 128, group)), {}, 0);
   }
 }
 
@@ -176,6 +191,21 @@ TEST(Attention, SplittingTheHeadsIsBitIdentical) {
   }
 }
 
+TEST(Attention, SplittingTheGroupsIsBitIdentical) {
+  const Inputs in(tight(100, 6, 24, 3));
+  test::for_each_target([&](const Target&) {
+    const Results whole = run_kernel(in, dropout_of(0.3f));
+    expect_same(whole, run_kernel(in, dropout_of(0.3f), 0, 3));
+    // Forward may also be split within a group.
+    std::vector<float> out(in.dout.size()), lse(in.shape.heads * in.shape.T), scratch(attention_scratch(in.shape));
+    for (const auto& [first, last] : {std::pair{4u, 6u}, {2u, 4u}, {0u, 2u}}) {
+      attention_forward(in.shape, in.qkv.data(), out.data(), lse.data(), dropout_of(0.3f), first, last, scratch);
+    }
+    EXPECT_TRUE(test::same_bits(whole.out, out));
+    EXPECT_TRUE(test::same_bits(whole.logsumexp, lse));
+  });
+}
+
 TEST(Attention, DoesNotTouchOtherHeads) {
   const Inputs in(tight(20, 3, 8));
   test::for_each_target([&](const Target&) {
@@ -195,10 +225,11 @@ TEST(Attention, MatchesTheFullMatrixInDouble) {
   for (const size_t T : {1u, 64u, 129u}) expect_close(Inputs(tight(T, 2, 16)), dropout_of(0.2f), 1e-5);
 }
 
+// With keys of their own and with shared ones.
 TEST(Attention, BackwardMatchesFiniteDifferences) {
-  const Inputs in(tight(19, 2, 3));
-  const std::vector<float> weights = in.dout;
-  for (const float rate : {0.0f, 0.25f}) {
+  for (const auto& [rate, group] : {std::pair{0.0f, 1u}, {0.25f, 1u}, {0.0f, 2u}, {0.25f, 2u}}) {
+    const Inputs in(tight(19, 2, 3, group));
+    const std::vector<float> weights = in.dout;
     const Dropout dropout = dropout_of(rate);
     std::vector<double> qkv(in.qkv.begin(), in.qkv.end()), out(in.dout.size());
     const auto loss = [&] {

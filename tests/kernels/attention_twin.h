@@ -18,8 +18,9 @@ struct Head {
   size_t h;
 
   size_t q(size_t i) const { return i * shape.qkv_stride + h * shape.head_dim; }
-  size_t k(size_t i) const { return q(i) + shape.heads * shape.head_dim; }
-  size_t v(size_t i) const { return k(i) + shape.heads * shape.head_dim; }
+  size_t k(size_t i) const { return i * shape.qkv_stride + (shape.heads + h / shape.group()) * shape.head_dim; }
+  size_t v(size_t i) const { return k(i) + shape.kv_heads * shape.head_dim; }
+  bool starts_group() const { return h % shape.group() == 0; }  // the first that adds to the gradients of k and v
   size_t out(size_t i) const { return i * shape.out_stride + h * shape.head_dim; }
   size_t lse(size_t i) const { return h * shape.T + i; }
   // What dropout multiplies the probability of (i, j) by.
@@ -65,7 +66,10 @@ inline void attention_backward(const Head& at, const float* qkv, const float* ou
   const size_t T = at.shape.T, D = at.shape.head_dim;
   const float scale = attention_scale(D);
   for (size_t i = 0; i < T; ++i) {
-    for (const size_t row : {at.q(i), at.k(i), at.v(i)}) std::fill_n(dqkv + row, D, 0.0f);
+    std::fill_n(dqkv + at.q(i), D, 0.0f);
+    for (const size_t row : {at.k(i), at.v(i)}) {
+      if (at.starts_group()) std::fill_n(dqkv + row, D, 0.0f);
+    }
   }
   // Queries in order, and keys in order for each: so every element of dq, dk and dv is one chain in that order.
   for (size_t i = 0; i < T; ++i) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/cross_entropy.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "support/model_variants.h"
 #include "support/support.h"
 

@@ -1,4 +1,4 @@
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 
 #include <algorithm>
 #include <string>
@@ -21,7 +21,7 @@ class GptGradient : public ::testing::TestWithParam<std::tuple<Variant, float>> 
 
 // Every tensor, its first and last elements and some between, against central differences of the twin.
 TEST_P(GptGradient, MatchesFiniteDifferencesOfTheDoublePrecisionTwin) {
-  Gpt2 model(config(), false);
+  Transformer model(config(), false);
   fill(model);
   const Data data;
   std::vector<double> parameters(model.weights().values().begin(), model.weights().values().end());
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(All, GptVariant, ::testing::ValuesIn(variants()),
 
 // Promise I3: sequences taken one by one, by twos or at once give the same bits.
 TEST_P(GptVariant, CutIntoMicroBatchesGivesTheSameBits) {
-  Gpt2 model(config(), false);
+  Transformer model(config(), false);
   fill(model);
   const Data data;
   test::for_each_target([&](const kernels::Target&) {
@@ -73,7 +73,7 @@ TEST_P(GptVariant, CutIntoMicroBatchesGivesTheSameBits) {
 TEST_P(GptVariant, PackedWeightsGiveTheSameBits) {
   test::for_each_target([this](const kernels::Target&) {
     const Data data;
-    Gpt2 plain(config(), false), packed(config(), true);
+    Transformer plain(config(), false), packed(config(), true);
     fill(plain);
     fill(packed);
     EXPECT_EQ(run(plain, data), run(packed, data));
@@ -84,7 +84,7 @@ TEST_P(GptVariant, SameOnEveryTargetWithFusedMultiplyAdd) {
   const Data data;
   std::vector<Result> results;
   test::for_each_target([&](const kernels::Target& target) {
-    Gpt2 model(config(), true);
+    Transformer model(config(), true);
     fill(model);
     if (target.fma) results.push_back(run(model, data));
   });
@@ -92,7 +92,7 @@ TEST_P(GptVariant, SameOnEveryTargetWithFusedMultiplyAdd) {
 }
 
 TEST_P(GptVariant, LossAloneIsTheLossWithoutDropout) {
-  Gpt2 model(config(0.0f), false);
+  Transformer model(config(0.0f), false);
   fill(model);
   const Data data;
   Workspace work(model.activations(), {.sequences = kSequences});
@@ -101,12 +101,12 @@ TEST_P(GptVariant, LossAloneIsTheLossWithoutDropout) {
 
 // Its weights point to its layout: a model that was moved or copied would read the layout of another, perhaps a dead
 // one.
-static_assert(!std::is_copy_constructible_v<Gpt2> && !std::is_copy_assignable_v<Gpt2>);
-static_assert(!std::is_move_constructible_v<Gpt2> && !std::is_move_assignable_v<Gpt2>);
+static_assert(!std::is_copy_constructible_v<Transformer> && !std::is_copy_assignable_v<Transformer>);
+static_assert(!std::is_move_constructible_v<Transformer> && !std::is_move_assignable_v<Transformer>);
 static_assert(!std::is_move_constructible_v<Workspace> && !std::is_move_constructible_v<Gradient>);
 
 TEST(Gpt, ScaleMultipliesTheGradient) {
-  Gpt2 model(small_config(), false);
+  Transformer model(small_config(), false);
   fill(model);
   const Data data;
   const Result one = run(model, data), quarter = run(model, data, kSequences, 0.25f);
@@ -116,7 +116,7 @@ TEST(Gpt, ScaleMultipliesTheGradient) {
 
 TEST(Gpt, InitialisedAsGpt2) {
   const ModelConfig config{.layers = 3, .heads = 2, .width = 64, .context = 40, .vocabulary = 300};
-  Gpt2 model(config, false);
+  Transformer model(config, false);
   model.initialise(1);
   for (const Parameter& tensor : model.parameters().all()) {
     const std::span<const float> values = std::as_const(model).weights().values().subspan(tensor.offset, tensor.size);
@@ -134,7 +134,7 @@ TEST(Gpt, InitialisedAsGpt2) {
       for (const float x : values) ASSERT_EQ(x, tensor.name.ends_with("weight") ? 1.0f : 0.0f) << tensor.name;
     }
   }
-  Gpt2 other(config, false);
+  Transformer other(config, false);
   other.initialise(2);
   EXPECT_NE(other.weights().values()[0], model.weights().values()[0]);
 }
@@ -143,7 +143,7 @@ TEST(Gpt, EmbeddingDeviationIsThatOfTheTokenTableAlone) {
   const ModelConfig config{.layers = 1, .heads = 2, .width = 64, .context = 300, .vocabulary = 300};
   ModelConfig wider = config;
   wider.embedding_deviation = 0.3;
-  Gpt2 model(config, false), other(wider, false);
+  Transformer model(config, false), other(wider, false);
   model.initialise(1);
   other.initialise(1);
   for (const Parameter& tensor : model.parameters().all()) {
@@ -160,7 +160,7 @@ TEST(Gpt, ZeroProjectionsPredictTheUniformDistribution) {
   ModelConfig config = small_config();
   config.zero_projections = true;
   config.tied_output = false;
-  Gpt2 model(config, false);
+  Transformer model(config, false);
   model.initialise(1);
   const Data data;
   Workspace work(model.activations(), {.sequences = kSequences});

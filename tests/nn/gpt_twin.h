@@ -7,11 +7,12 @@
 #include <numbers>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 
 namespace quern::nn::twin {
 
@@ -47,28 +48,33 @@ class GptTwin {
     for (size_t e = 0; e < x.size(); ++e) x[e] *= drop(place, purpose, layer, e);
   }
 
-  // The values of a parameter.
-  const double* at(const std::string& name) const {
+  // The values of a parameter; null if the model does not have it.
+  const double* find(const std::string& name) const {
     for (const Parameter& parameter : model_.parameters.all()) {
       if (parameter.name == name) return p_.data() + parameter.offset;
     }
+    return nullptr;
+  }
+  const double* at(const std::string& name) const {
+    if (const double* found = find(name)) return found;
     throw std::logic_error(name);
   }
 
-  // Rows of n numbers, divided by the root of their mean square.
-  static void rms_norm(double* x, size_t rows, size_t n) {
+  // Rows of n numbers, divided by the root of their mean square, times a weight if there is one.
+  void rms_norm(double* x, size_t rows, size_t n, const double* weight = nullptr) const {
     for (size_t r = 0; r < rows; ++r) {
       double squares = 0;
       for (size_t i = 0; i < n; ++i) squares += x[r * n + i] * x[r * n + i] / static_cast<double>(n);
-      for (size_t i = 0; i < n; ++i) x[r * n + i] /= std::sqrt(squares + 1e-5);
+      const double root = std::sqrt(squares + config_.norm_epsilon);
+      for (size_t i = 0; i < n; ++i) x[r * n + i] *= (weight == nullptr ? 1 : weight[i]) / root;
     }
   }
 
   Matrix norm(const Matrix& x, const std::string& name) const {
     const size_t C = config_.width;
-    if (config_.norm == NormKind::kRmsnorm) {
+    if (!config_.is_gpt2() || config_.norm == NormKind::kRmsnorm) {
       Matrix out = x;
-      rms_norm(out.data(), x.size() / C, C);
+      rms_norm(out.data(), x.size() / C, C, find(name + ".weight"));
       return out;
     }
     const double *weight = at(name + ".weight"), *bias = at(name + ".bias");
@@ -78,36 +84,76 @@ class GptTwin {
       for (size_t c = 0; c < C; ++c) mean += x[t * C + c] / static_cast<double>(C);
       for (size_t c = 0; c < C; ++c) variance += std::pow(x[t * C + c] - mean, 2) / static_cast<double>(C);
       for (size_t c = 0; c < C; ++c) {
-        out[t * C + c] = (x[t * C + c] - mean) / std::sqrt(variance + 1e-5) * weight[c] + bias[c];
+        out[t * C + c] = (x[t * C + c] - mean) / std::sqrt(variance + config_.norm_epsilon) * weight[c] + bias[c];
       }
     }
     return out;
   }
 
+  // GPT-2 stores matrices as (in, out), the others as (out, in).
   Matrix linear(const Matrix& x, const std::string& name, size_t in, size_t out_width) const {
-    const double *weight = at(name + ".weight"), *bias = at(name + ".bias");
+    const double *weight = at(name + ".weight"), *bias = find(name + ".bias");
     const size_t T = x.size() / in;
     Matrix out(T * out_width);
     for (size_t t = 0; t < T; ++t) {
       for (size_t o = 0; o < out_width; ++o) {
-        double sum = bias[o];
-        for (size_t i = 0; i < in; ++i) sum += x[t * in + i] * weight[i * out_width + o];
+        double sum = bias == nullptr ? 0 : bias[o];
+        for (size_t i = 0; i < in; ++i) {
+          sum += x[t * in + i] * weight[config_.is_gpt2() ? i * out_width + o : o * in + i];
+        }
         out[t * out_width + o] = sum;
       }
     }
     return out;
   }
 
+  // Numbers in a row of queries, of keys (or values), and of all three.
+  size_t queries() const { return config_.heads * config_.head_dim(); }
+  size_t keys() const { return config_.key_heads() * config_.head_dim(); }
+  size_t wide() const { return queries() + 2 * keys(); }
+
+  // Queries, keys and values, side by side.
+  Matrix project(const Matrix& x, const std::string& block) const {
+    const size_t C = config_.width;
+    if (config_.is_gpt2()) return linear(x, block + ".attn.c_attn", C, 3 * C);
+    const std::string name = block + ".self_attn";
+    const Matrix q = linear(x, name + ".q_proj", C, queries()), k = linear(x, name + ".k_proj", C, keys()),
+                 v = linear(x, name + ".v_proj", C, keys());
+    Matrix qkv;
+    for (size_t t = 0; t * C < x.size(); ++t) {
+      for (const auto& [part, width] : {std::pair{&q, queries()}, {&k, keys()}, {&v, keys()}}) {
+        for (size_t i = 0; i < width; ++i) qkv.push_back((*part)[t * width + i]);
+      }
+    }
+    return qkv;
+  }
+
+  // In radians per position, from the definition of each kind of scaling by wave lengths.
+  double frequency(size_t j) const {
+    const RotaryConfig& rotary = config_.rotary;
+    const double plain = std::pow(rotary.base, -2.0 * static_cast<double>(j) / static_cast<double>(config_.head_dim()));
+    if (rotary.scaling == RotaryScaling::kNone) return plain;
+    if (rotary.scaling == RotaryScaling::kLinear) return plain / rotary.factor;
+    const double wave = 2 * std::numbers::pi / plain, context = static_cast<double>(rotary.original_context);
+    if (wave < context / rotary.high_frequency) return plain;
+    if (wave > context / rotary.low_frequency) return plain / rotary.factor;
+    const double smooth = (context / wave - rotary.low_frequency) / (rotary.high_frequency - rotary.low_frequency);
+    return (1 - smooth) * plain / rotary.factor + smooth * plain;
+  }
+
   // Normalizes and rotates queries and keys.
-  void transform(Matrix& qkv) const {
-    const size_t C = config_.width, D = config_.head_dim(), half = D / 2;
-    for (size_t t = 0; t * 3 * C < qkv.size(); ++t) {
-      double* row = qkv.data() + t * 3 * C;
-      if (config_.qk_norm) rms_norm(row, 2 * config_.heads, D);
-      for (size_t h = 0; config_.positions == Positions::kRotary && h < 2 * config_.heads; ++h) {
+  void transform(Matrix& qkv, const std::string& block) const {
+    const size_t D = config_.head_dim(), half = D / 2;
+    const double* query_norm = find(block + ".self_attn.q_norm.weight");
+    for (size_t t = 0; t * wide() < qkv.size(); ++t) {
+      double* row = qkv.data() + t * wide();
+      if (config_.qk_norm || query_norm != nullptr) {
+        rms_norm(row, config_.heads, D, query_norm);
+        rms_norm(row + queries(), config_.key_heads(), D, find(block + ".self_attn.k_norm.weight"));
+      }
+      for (size_t h = 0; config_.has_rotary() && h < config_.heads + config_.key_heads(); ++h) {
         for (size_t j = 0; j < half; ++j) {
-          const double angle =
-              static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(D));
+          const double angle = static_cast<double>(t) * frequency(j);
           const double x = row[h * D + j], y = row[h * D + half + j];
           row[h * D + j] = x * std::cos(angle) - y * std::sin(angle);
           row[h * D + half + j] = y * std::cos(angle) + x * std::sin(angle);
@@ -122,21 +168,22 @@ class GptTwin {
   }
 
   Matrix attention(const Place& place, const Matrix& qkv, size_t layer) const {
-    const size_t T = place.batch.T, C = config_.width, D = config_.head_dim(), Tp = (T + 63) / 64 * 64;
+    const size_t T = place.batch.T, C = queries(), D = config_.head_dim(), Tp = (T + 63) / 64 * 64;
     Matrix out(T * C, 0.0);
     for (size_t h = 0; h < config_.heads; ++h) {
+      const size_t key = C + h / (config_.heads / config_.key_heads()) * D, value = key + keys();
       for (size_t i = 0; i < T; ++i) {
         std::vector<double> p(i + 1);
         double sum = 0;
         for (size_t j = 0; j <= i; ++j) {
           double s = 0;
-          for (size_t k = 0; k < D; ++k) s += qkv[i * 3 * C + h * D + k] * qkv[j * 3 * C + C + h * D + k];
+          for (size_t k = 0; k < D; ++k) s += qkv[i * wide() + h * D + k] * qkv[j * wide() + key + k];
           p[j] = std::exp(s / std::sqrt(static_cast<double>(D)));
           sum += p[j];
         }
         for (size_t j = 0; j <= i; ++j) {
           const double share = p[j] / sum * drop(place, Purpose::kAttentionDropout, layer, (h * T + i) * Tp + j);
-          for (size_t k = 0; k < D; ++k) out[i * C + h * D + k] += share * qkv[j * 3 * C + 2 * C + h * D + k];
+          for (size_t k = 0; k < D; ++k) out[i * C + h * D + k] += share * qkv[j * wide() + value + k];
         }
       }
     }
@@ -147,17 +194,29 @@ class GptTwin {
     for (size_t e = 0; e < x.size(); ++e) x[e] += y[e];
   }
 
+  Matrix feed_forward(const Matrix& x, const std::string& block) const {
+    const size_t C = config_.width, inner = config_.inner();
+    if (config_.is_gpt2()) {
+      Matrix wide = linear(x, block + ".mlp.c_fc", C, inner);
+      for (double& v : wide) v = activation(v);
+      return linear(wide, block + ".mlp.c_proj", inner, C);
+    }
+    Matrix gate = linear(x, block + ".mlp.gate_proj", C, inner);
+    const Matrix up = linear(x, block + ".mlp.up_proj", C, inner);
+    for (size_t i = 0; i < gate.size(); ++i) gate[i] *= up[i] / (1 + std::exp(-gate[i]));
+    return linear(gate, block + ".mlp.down_proj", inner, C);
+  }
+
   void block(const Place& place, size_t layer, Matrix& x) const {
-    const std::string name = "h." + std::to_string(layer);
-    const size_t C = config_.width;
-    Matrix qkv = linear(norm(x, name + ".ln_1"), name + ".attn.c_attn", C, 3 * C);
-    transform(qkv);
-    Matrix branch = linear(attention(place, qkv, layer), name + ".attn.c_proj", C, C);
+    const bool gpt2 = config_.is_gpt2();
+    const std::string name = (gpt2 ? "h." : "model.layers.") + std::to_string(layer);
+    Matrix qkv = project(norm(x, name + (gpt2 ? ".ln_1" : ".input_layernorm")), name);
+    transform(qkv, name);
+    Matrix branch = linear(attention(place, qkv, layer), name + (gpt2 ? ".attn.c_proj" : ".self_attn.o_proj"),
+                           queries(), config_.width);
     drop_all(place, Purpose::kResidualDropout, layer, branch);
     add(x, branch);
-    Matrix wide = linear(norm(x, name + ".ln_2"), name + ".mlp.c_fc", C, 4 * C);
-    for (double& v : wide) v = activation(v);
-    branch = linear(wide, name + ".mlp.c_proj", 4 * C, C);
+    branch = feed_forward(norm(x, name + (gpt2 ? ".ln_2" : ".post_attention_layernorm")), name);
     drop_all(place, Purpose::kFeedForwardDropout, layer, branch);
     add(x, branch);
   }
@@ -165,8 +224,9 @@ class GptTwin {
   double sequence_loss(const MicroBatch& batch, size_t s) const {
     const Place place{batch, s};
     const size_t T = batch.T, C = config_.width, V = config_.vocabulary;
-    const bool learned = config_.positions == Positions::kLearned;
-    const double *tokens = at("wte.weight"), *positions = learned ? at("wpe.weight") : nullptr;
+    const bool learned = !config_.has_rotary();
+    const double *tokens = at(config_.is_gpt2() ? "wte.weight" : "model.embed_tokens.weight"),
+                 *positions = learned ? at("wpe.weight") : nullptr;
     const double* output = config_.tied_output ? tokens : at("lm_head.weight");
     Matrix x(T * C);
     for (size_t t = 0; t < T; ++t) {
@@ -177,7 +237,7 @@ class GptTwin {
     }
     drop_all(place, Purpose::kEmbeddingDropout, 0, x);
     for (size_t layer = 0; layer < config_.layers; ++layer) block(place, layer, x);
-    x = norm(x, "ln_f");
+    x = norm(x, config_.is_gpt2() ? "ln_f" : "model.norm");
     double total = 0;
     for (size_t t = 0; t < T; ++t) {
       const int32_t target = batch.columns.ints(kTargetsColumn)[s * T + t];

@@ -27,10 +27,10 @@ class Storage : public ::testing::TestWithParam<Variant> {
     return with(GetParam(), deep_config(storage, dropout));
   }
 };
-INSTANTIATE_TEST_SUITE_P(Variants, Storage, ::testing::Values(variants().front(), variants().back()),
+INSTANTIATE_TEST_SUITE_P(Variants, Storage, ::testing::ValuesIn(main_variants()),
                          [](const auto& test) { return test.param.name; });
 class Recompute : public Storage {};
-INSTANTIATE_TEST_SUITE_P(Variants, Recompute, ::testing::Values(variants().front(), variants().back()),
+INSTANTIATE_TEST_SUITE_P(Variants, Recompute, ::testing::ValuesIn(main_variants()),
                          [](const auto& test) { return test.param.name; });
 
 // The relative distance of two gradients.
@@ -47,7 +47,7 @@ double distance(const std::vector<float>& a, const std::vector<float>& b) {
 TEST_P(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt2 model(config(storage), true);
+    Transformer model(config(storage), true);
     fill(model);
     const Result whole = run(model, data);
     for (const size_t interval : {1, 2, 3, 4, 6, 7, 8}) {
@@ -59,7 +59,7 @@ TEST_P(Recompute, AnyIntervalGivesTheSameBitsInEveryPrecision) {
 TEST_P(Recompute, InATeamGivesTheSameBits) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt2 model(config(storage), true);
+    Transformer model(config(storage), true);
     fill(model);
     const Result alone = run(model, data);
     for (const size_t members : {2, 3}) {
@@ -107,28 +107,31 @@ TEST(Storage, In16BitsHalvesWhatIsKept) {
   EXPECT_EQ(bytes(DType::kBF16), bytes(DType::kF16));
 }
 
-// bf16 has 8 bits of precision, fp16 has 11: the gradients differ by about that much, and not more.
+// bf16 has 8 bits of precision, fp16 has 11: the gradients differ by about that much, and not more. SwiGLU multiplies
+// two rounded tensors, and the norms of Llama have weights, which the test makes as large as 1: about twice the
+// difference.
 TEST_P(Storage, In16BitsGivesTheGradientToItsPrecision) {
   const Data data;
   std::vector<Result> results;
   for (const DType storage : kStorages) {
-    Gpt2 model(config(storage), true);
+    Transformer model(config(storage), true);
     fill(model);
     results.push_back(run(model, data));
   }
   const double bf16 = distance(results[0].gradient, results[1].gradient);
   const double fp16 = distance(results[0].gradient, results[2].gradient);
+  const double most = config(DType::kF32).is_gpt2() ? 3e-2 : 7e-2;
   EXPECT_GT(bf16, 1e-4);
-  EXPECT_LT(bf16, 3e-2);
+  EXPECT_LT(bf16, most);
   EXPECT_GT(fp16, 1e-5);
-  EXPECT_LT(fp16, 3e-3);
+  EXPECT_LT(fp16, most / 10);
   EXPECT_NEAR(results[0].loss, results[1].loss, 1e-2 * results[0].loss);
 }
 
 TEST_P(Storage, LossAloneIsTheLossOfTraining) {
   const Data data;
   for (const DType storage : kStorages) {
-    Gpt2 model(config(storage, 0.0f), true);
+    Transformer model(config(storage, 0.0f), true);
     fill(model);
     Workspace work(model.activations(), {.sequences = kSequences});
     EXPECT_EQ(model.loss(data.batch(), work), run(model, data).loss);
@@ -140,7 +143,7 @@ TEST_P(Storage, SameOnEveryTargetWithFusedMultiplyAdd) {
   for (const DType storage : {DType::kBF16, DType::kF16}) {
     std::vector<Result> results;
     test::for_each_target([&](const kernels::Target& target) {
-      Gpt2 model(config(storage), true);
+      Transformer model(config(storage), true);
       fill(model);
       if (target.fma) results.push_back(run(model, data));
     });

@@ -1,6 +1,7 @@
 """quern.load() and quern.Model, beside the program and NumPy."""
 
 import json
+import shutil
 import signal
 import threading
 import time
@@ -104,7 +105,8 @@ def test_loss_and_evaluate_match_the_program(model, run, folder):
 
 
 @pytest.mark.parametrize("options", [
-    {"seed": 3}, {"temperature": 0}, {"temperature": 0.8, "top_k": 5, "seed": 1}, {"top_p": 0.5, "threads": 2}])
+    {"seed": 3}, {"temperature": 0}, {"temperature": 0.8, "top_k": 5, "seed": 1}, {"top_p": 0.5, "threads": 2},
+    {"min_p": 0.2}, {"temperature": 0, "repeat_penalty": 1.3}, {"repeat_penalty": 1.2, "repeat_window": 5}])
 def test_generate_matches_the_program(model, run, options):
     flags = [flag for name, value in options.items() for flag in ("--" + name.replace("_", "-"), value)]
     printed = program("generate", "--run", run, "--prompt", "Once", "--tokens", 60, *flags)
@@ -127,6 +129,46 @@ def test_samples_match_the_program(model, run):
     assert len(set(texts)) == 3
     printed = program("generate", run, "--prompt", "Once", "--tokens", 30, "--seed", 2, "--samples", 3, "--json")
     assert [json.loads(line)["text"] for line in printed.splitlines()] == texts
+
+
+def test_stop_strings_match_the_program(model, run):
+    whole = model.generate("Once", tokens=60)
+    for stop in ([whole[20:24]], ("never there", whole[7:9], whole[30:33])):
+        text = model.generate("Once", tokens=60, stop=stop)
+        assert text == whole[:min(whole.find(part) for part in stop if part in whole)]
+        flags = [flag for part in stop for flag in ("--stop", part)]
+        printed = program("generate", "--run", run, "--prompt", "Once", "--tokens", 60, *flags)
+        assert printed == "Once" + text + "\n"
+        pieces = model.stream("Once", tokens=60, stop=stop)
+        assert pieces.finish is None
+        assert "".join(pieces) == text
+        assert pieces.finish == "stop"
+        assert model.generate("Once", tokens=60, samples=2, stop=stop)[0] == text
+    assert model.generate("Once", tokens=60, stop=[]) == whole
+    assert model.generate("Once", tokens=60, stop=None) == whole
+
+
+def test_end_tokens_of_generation_config(run, folder):
+    shutil.copytree(run, folder / "run")
+    plain = quern.load(run)
+    whole = plain.generate("Once", tokens=60)
+    (folder / "run/generation_config.json").write_text(json.dumps(
+        {"eos_token_id": [int(plain.encode(whole[10])[0]), int(plain.encode(whole[25])[0])]}))
+    model = quern.load(folder / "run")
+    assert model.generate("Once", tokens=60) == whole[:min(whole.find(whole[10]), whole.find(whole[25]))]
+    assert model.generate("Once", tokens=60, ignore_end=True) == whole
+
+
+def test_an_interrupt_ends_a_long_prompt(folder):
+    train_by_program(folder / "run", "--steps", "0", "--set", "model.context=32768", "--set", "model.width=128",
+                     "--set", "model.layers=2", "--set", "train.batch=1", "--set", "data.stories_bytes=1000000")
+    model = quern.load(folder / "run")
+    timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        model.generate("a" * 32000, tokens=1)  # 10 s
+    assert time.monotonic() - start < 5
 
 
 def test_padding_rows_are_not_generated(folder):
@@ -243,6 +285,17 @@ def test_bad_options_and_text_are_named(model):
     for options, name in (({"temperature": -1}, "temperature"), ({"top_p": 0}, "top_p"), ({"top_k": -3}, "top_k")):
         with pytest.raises(ValueError, match=name):
             model.generate("Once", **options)
+    refuses(lambda: model.generate("Once", stop="end"), "[generate] stop: expected a list of str, found 'end'")
+    refuses(lambda: model.stream("Once", stop=["a", 5]), "[generate] stop: expected a list of str, found 5 in it")
+    refuses(lambda: model.generate("Once", stop=["a", ""]),
+            "[generate] stop: expected at least one character, found an empty string")
+    refuses(lambda: model.generate("Once", min_p=1.5), "[generate] min_p: expected 0 to 1, found 1.5")
+    refuses(lambda: model.generate("Once", repeat_penalty=0),
+            "[generate] repeat_penalty: expected more than 0 (1 for none), found 0")
+    refuses(lambda: model.generate("Once", repeat_window=9),
+            "[generate] repeat_window: expected together with a repeat_penalty other than 1, found 9 without one")
+    refuses(lambda: model.generate("Once", repeat_penalty=2, repeat_window=-1),
+            "[generate] repeat_window: expected 0 to 1048576, found -1")
     refuses(lambda: model.generate("Once", samples=0), "[generate] samples: expected 1 to 1000000, found 0")
     refuses(lambda: model.generate("Once", samples=2.0),
             "[generate] samples: expected a whole number from 1 to 1000000, found 2.0")

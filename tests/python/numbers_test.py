@@ -220,6 +220,9 @@ def test_model_arguments_are_converted_exactly(run):
             ("temperature", NAN, "[generate] temperature: expected 0 or more, found nan"),
             ("temperature", "1", "[generate] temperature: expected a number, found '1'"),
             ("top_p", 2**53 + 1, "[generate] top_p: expected a number that is a float64, found 9007199254740993"),
+            ("min_p", "0.1", "[generate] min_p: expected a number, found '0.1'"),
+            ("repeat_penalty", NAN, "[generate] repeat_penalty: expected more than 0 (1 for none), found nan"),
+            ("repeat_window", 2.0, "[generate] repeat_window: expected a whole number from 0 to 1048576, found 2.0"),
             ("threads", 1.0, "threads: expected a whole number from 1 to 64, found 1.0")]:
         refuses(lambda: model.generate("Once", **{option: bad}), says)
         refuses(lambda: model.stream("Once", **{option: bad}), says)

@@ -234,7 +234,7 @@ def test_bad_settings_are_named_and_nothing_is_written(folder):
              "[config] steps: train.steps: expected a whole number from 0 to 1000000000, found 1000.0; write 1000"),
             ({"steps": -1}, "[config] steps: train.steps: expected a whole number from 0 to 1000000000, found -1"),
             ({"threads": 65}, "threads: expected 1 to 64, found 65"),
-            ({"preset": "huge"}, "[config] preset: expected tiny, small, gpt2, minute or ten-minutes, found 'huge'"),
+            ({"preset": "huge"}, "[config] preset: expected tiny, small, gpt2, minute, ten-minutes, llama-tiny or llama-small, found 'huge'"),
             ({"set": {"model.width": 33}},
              "[config] model.width: expected a multiple of model.heads, which is 4, found 33"),
             ({"data": folder / "none.txt"}, f"[data] {folder / 'none.txt'}: expected a file or folder, found nothing"),

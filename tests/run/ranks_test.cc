@@ -21,7 +21,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "dist/thread_ranks.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "optim/optimizer.h"
 #include "run/ranked_states.h"
 #include "run/run.h"
@@ -108,8 +108,8 @@ TEST_F(RankedRunTest, AreTheRunOfOneProcess) {
   const test::Watchdog watchdog("ranked runs");
   for (const bool muon : {false, true}) {
     RunConfig config = small_config();
+    config.model = muon ? test::modern(config.model) : test::llama(config.model);
     if (muon) {
-      config.model = test::modern(config.model);
       config.optimizer.kind = OptimizerRule::kMuon;
       config.data.sampling = Sampling::kEpoch;
     }
@@ -218,7 +218,8 @@ TEST_F(RankedRunTest, ChangesOfSettingsAreRecordedOnce) {
 // Sets a weight of the run's newest checkpoint to NaN.
 void poison(const fs::path& folder, const RunConfig& config) {
   const auto found = checkpoint::find_newest_valid(folder / "checkpoints", [](const std::string&) {});
-  nn::Gpt2 model(model_config(config, static_cast<uint32_t>(found->model().find("wte.weight")->shape[0])), false);
+  nn::Transformer model(model_config(config, static_cast<uint32_t>(found->model().find("wte.weight")->shape[0])),
+                        false);
   const auto optimizer = make_optimizer(model.parameters(), {});
   const auto weights = checkpoint::tensor_refs(model.parameters(), model.weights().values());
   const auto states = checkpoint::optimizer_refs(model.parameters(), *optimizer);
@@ -354,7 +355,8 @@ size_t resident_bytes(std::span<const float> values) {
 
 // Segments of the ranks alternate, so a huge page of moments would have some of every rank.
 TEST(RankedStates, TakeMemoryForOwnSegmentsOnly) {
-  const nn::Gpt2 model(nn::ModelConfig{.layers = 4, .heads = 4, .width = 384, .context = 32, .vocabulary = 100}, false);
+  const nn::Transformer model(nn::ModelConfig{.layers = 4, .heads = 4, .width = 384, .context = 32, .vocabulary = 100},
+                              false);
   const nn::ParameterTable& table = model.parameters();
   dist::ThreadRanks all(4);
   for (const bool loaded : {false, true}) {

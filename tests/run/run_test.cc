@@ -144,7 +144,30 @@ TEST_F(RunTest, ResumedRunEqualsAnUninterruptedOne) {
   EXPECT_EQ(hash_of(root_ / "cut"), hash_of(root_ / "whole"));
 }
 
-// Promises I1 to I4 for Muon: threads, recomputation, accumulation and interruptions together.
+// Promises I1 to I4 for every family: threads, recomputation, accumulation and interruptions together.
+TEST_F(RunTest, RunsOfEveryFamilyAreReproducible) {
+  for (const ::quern::test::ModelKind& model : ::quern::test::model_kinds()) {
+    SCOPED_TRACE(model.name);
+    const std::filesystem::path whole = root_ / (model.name + "-whole"), cut = root_ / (model.name + "-cut");
+    RunConfig config = small_config();
+    config.model = model.apply(config.model);
+    config.train.batch = 16;
+    Observer quiet;
+    stop_ = false;
+    start_run(config, whole, quiet, stop_);
+    config.train.batch = 4;
+    config.train.accumulation = 4;
+    config.train.recompute = *parse_recompute("every-layer");
+    config.train.threads = 3;
+    StopAfter first(stop_, 3);
+    EXPECT_FALSE(start_run(config, cut, first, stop_).finished);
+    stop_ = false;
+    EXPECT_TRUE(resume_run(read_config(cut), cut, quiet, stop_).finished);
+    EXPECT_EQ(hash_of(cut), hash_of(whole));
+  }
+}
+
+// The same for Muon.
 TEST_F(RunTest, RunsOfAModernModelWithMuonAreReproducible) {
   RunConfig config = small_config();
   config.model = ::quern::test::modern(config.model);

@@ -80,6 +80,27 @@ TEST_F(SourceTest, StartsWithTheWeightsAndTheTokenizerOfItsSource) {
   EXPECT_EQ(init.weights_hash, hash_of("source"));
 }
 
+// A table of positions keeps its rows; the sequences of the new run may be shorter than the table. Without a table,
+// only the memory of the machine limits them.
+TEST_F(SourceTest, CanTrainWithAnotherContext) {
+  RunConfig config = other_text();
+  config.train.steps = 2;
+  config.model.context = 8;
+  EXPECT_NE(message(config).find("model.context: expected 16"), std::string::npos);
+  config.model.max_context = 16;
+  start_quietly(config, "shorter");
+  EXPECT_EQ(newest("shorter").model().find("wpe.weight")->shape, (std::vector<size_t>{16, 16}));
+  RunConfig llama = config_from(root_ / "source");
+  llama.init = {};
+  llama.model.family = nn::Family::kLlama;
+  start_quietly(llama, "llama");
+  config = config_from(root_ / "llama");
+  config.train.steps = 2;
+  config.model.context = 24;
+  start_quietly(config, "longer");
+  EXPECT_EQ(newest("longer").state().tokens, 2 * config.sequences_per_step() * 24);
+}
+
 TEST_F(SourceTest, ChoosesACheckpoint) {
   other_text();
   for (const auto& [from, step] : {std::pair<std::string, std::string>{"source", "8"},

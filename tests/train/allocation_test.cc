@@ -9,7 +9,7 @@
 #include "core/aligned_buffer.h"
 #include "data/batch_source.h"
 #include "data/token_buffer.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "quern/profile.h"
 #include "support/allocations.h"
 #include "support/modern.h"
@@ -66,7 +66,7 @@ TEST(Trainer, WarmStepDoesNotAllocate) {
         {&tokens, 0, tokens.size()},
         {.seed = 1, .context = 32, .sequences_per_step = static_cast<uint32_t>(2 * config.train.batch)});
     const Plan plan = make_plan(config, 61);
-    nn::Gpt2 model(model_config(config, 61), plan.packed);
+    nn::Transformer model(model_config(config, 61), plan.packed);
     model.initialise(1);
     Profile profile({.threads = plan.threads + 1, .events = 50});
     RunState state;
@@ -105,10 +105,13 @@ TEST(Trainer, WarmStepDoesNotAllocate) {
       check(config, fmt::format("{}, {}", precision_name(precision), recompute));
     }
   }
-  config.model = ::quern::test::modern(config.model);
-  for (const OptimizerRule kind : {OptimizerRule::kAdamW, OptimizerRule::kMuon}) {
-    config.optimizer.kind = kind;
-    check(config, kind == OptimizerRule::kMuon ? "modern, Muon" : "modern");
+  const RunConfig::Model gpt2 = config.model;
+  for (const ::quern::test::ModelKind& model : ::quern::test::model_kinds()) {
+    config.model = model.apply(gpt2);
+    for (const OptimizerRule kind : {OptimizerRule::kAdamW, OptimizerRule::kMuon}) {
+      config.optimizer.kind = kind;
+      check(config, model.name + (kind == OptimizerRule::kMuon ? ", Muon" : ""));
+    }
   }
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "optim/adamw.h"
 #include "optim/schedule.h"
 #include "support/golden.h"
@@ -82,16 +82,28 @@ class GoldenRun {
 
  private:
   static nn::ModelConfig model_config(const json& m) {
-    return {.layers = m["layers"],
+    const std::string family = m.value("family", "gpt2");
+    const bool scaled = m.contains("rope_factor");
+    return {.family = family == "llama"   ? nn::Family::kLlama
+                      : family == "qwen3" ? nn::Family::kQwen3
+                                          : nn::Family::kGpt2,
+            .layers = m["layers"],
             .heads = m["heads"],
             .width = m["width"],
             .context = m["context"],
             .vocabulary = m["vocabulary"],
+            .inner_width = m.value("inner_width", size_t{0}),
+            .tied_output = m.value("tied_output", true),
+            .rotary = {.base = m.value("rope_base", 10000.0),
+                       .scaling = scaled ? nn::RotaryScaling::kLlama3 : nn::RotaryScaling::kNone,
+                       .factor = m.value("rope_factor", 1.0),
+                       .original_context = m.value("rope_original_context", size_t{8192})},
+            .kv_heads = m.value("kv_heads", size_t{0}),
+            .head_width = m.value("head_dim", size_t{0}),
             .norm = m.contains("norm") ? nn::NormKind::kRmsnorm : nn::NormKind::kLayernorm,
             .positions = m.contains("positions") ? nn::Positions::kRotary : nn::Positions::kLearned,
             .activation = m.contains("activation") ? nn::Activation::kRelu2 : nn::Activation::kGelu,
             .qk_norm = m.value("qk_norm", false),
-            .tied_output = m.value("tied_output", true),
             .logit_cap = m.value("logit_cap", 0.0f)};
   }
 
@@ -159,14 +171,16 @@ class GoldenRun {
 
   const json& golden_;
   size_t sequences_, positions_;
-  nn::Gpt2 model_;
+  nn::Transformer model_;
   nn::Gradient gradient_;
   nn::Workspace work_;
   AdamW optimizer_;
 };
 
 class Golden : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, Golden, ::testing::Values("gpt_ten_steps.json", "modern_ten_steps.json"),
+INSTANTIATE_TEST_SUITE_P(Models, Golden,
+                         ::testing::Values("gpt_ten_steps.json", "modern_ten_steps.json", "llama_ten_steps.json",
+                                           "qwen3_ten_steps.json"),
                          [](const auto& test) { return std::string(test.param, std::strchr(test.param, '_')); });
 
 TEST_P(Golden, TenStepsMatchPyTorch) {

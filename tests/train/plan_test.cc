@@ -7,7 +7,7 @@
 
 #include "config/recompute.h"
 #include "core/error.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "support/message.h"
 
 namespace quern::train {

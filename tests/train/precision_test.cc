@@ -39,9 +39,9 @@ RunConfig deep_config(Precision precision) {
   return config;
 }
 
-class PrecisionOf : public ::testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Models, PrecisionOf, ::testing::Bool(),
-                         [](const auto& test) { return test.param ? "Modern" : "Gpt2"; });
+class PrecisionOf : public ::testing::TestWithParam<::quern::test::ModelKind> {};
+INSTANTIATE_TEST_SUITE_P(Models, PrecisionOf, ::testing::ValuesIn(::quern::test::model_kinds()),
+                         [](const auto& test) { return test.param.name; });
 
 TEST_P(PrecisionOf, RecomputeAndThreadsDoNotChangeTheWeights) {
   const ::quern::test::Watchdog watchdog("strategies");
@@ -49,7 +49,7 @@ TEST_P(PrecisionOf, RecomputeAndThreadsDoNotChangeTheWeights) {
   std::vector<Trained> by_precision;
   for (const Precision precision : kPrecisions) {
     RunConfig config = deep_config(precision);
-    if (GetParam()) config.model = ::quern::test::modern(config.model);
+    config.model = GetParam().apply(config.model);
     const data::TrainingBatches batches = test::batches_of(config, tokens);
     std::vector<Trained> results;
     for (const char* strategy : kStrategies) {

@@ -12,7 +12,7 @@
 #include "data/batch_source.h"
 #include "diagnose/health.h"
 #include "kernels/vector_ops.h"
-#include "nn/models/gpt2.h"
+#include "nn/models/transformer.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
 #include "train/optimizer_settings.h"
@@ -83,7 +83,7 @@ inline std::vector<float>& tree_sum(std::vector<std::vector<float>>& lanes, size
 
 inline Trained train_sequentially(const RunConfig& config, const data::TrainingBatches& batches, uint32_t vocabulary,
                                   uint32_t steps) {
-  nn::Gpt2 model(model_config(config, vocabulary), false);
+  nn::Transformer model(model_config(config, vocabulary), false);
   model.initialise(config.train.seed);
   nn::Gradient gradient(model.parameters());  // of one lane
   const std::unique_ptr<Optimizer> optimizer = make_optimizer(model.parameters(), optimizer_options(config));
@@ -160,7 +160,7 @@ struct Engine {
   const HealthReport* health() { return statistics.report(trainer.context()); }
 
   Plan plan;
-  nn::Gpt2 model;
+  nn::Transformer model;
   RunState state;
   Trainer trainer;
   Health statistics;

@@ -148,15 +148,15 @@ TEST_P(TrainerLanes, EqualASequentialLoop) {
 
 // Muon updates whole matrices, so threads share them in another way than the segments of AdamW. A model without
 // parameters in its norms has fewer tickets to wait for.
-class TrainerMuon : public ::testing::TestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Models, TrainerMuon, ::testing::Bool(),
-                         [](const auto& test) { return test.param ? "Modern" : "Gpt2"; });
+class TrainerOf : public ::testing::TestWithParam<::quern::test::ModelKind> {};
+INSTANTIATE_TEST_SUITE_P(Models, TrainerOf, ::testing::ValuesIn(::quern::test::model_kinds()),
+                         [](const auto& test) { return test.param.name; });
 
-TEST_P(TrainerMuon, EqualsASequentialLoop) {
+TEST_P(TrainerOf, MuonEqualsASequentialLoop) {
   const ::quern::test::Watchdog watchdog("muon");
   RunConfig config;
   config.model = {.layers = 2, .heads = 4, .width = 160, .context = 32, .vocabulary = 0, .dropout = 0.1};
-  if (GetParam()) config.model = ::quern::test::modern(config.model);
+  config.model = GetParam().apply(config.model);
   config.train.steps = 100;
   config.train.batch = 18;
   config.optimizer.kind = OptimizerRule::kMuon;
@@ -197,7 +197,8 @@ TEST(Trainer, EvaluationDoesNotDependOnThreads) {
   const ::quern::test::Watchdog watchdog("evaluate");
   const RandomTokens tokens(3000, 60);
   for (const uint32_t context : {16u, 256u}) {
-    nn::Gpt2 model({.layers = 2, .heads = 2, .width = 32, .context = context, .vocabulary = 60, .dropout = 0.3f}, true);
+    nn::Transformer model({.layers = 2, .heads = 2, .width = 32, .context = context, .vocabulary = 60, .dropout = 0.3f},
+                          true);
     model.initialise(3);
     for (const uint64_t max : {uint64_t{1}, uint64_t{5}, UINT64_MAX}) {
       const data::ValidationBatches windows({&tokens, 0, tokens.size()}, context, max);

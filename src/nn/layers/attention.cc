@@ -11,9 +11,9 @@
 namespace quern::nn {
 namespace {
 
-// Calls visit(sequence, first_head, last_head) for each range of heads in this member's part.
+// Calls visit(sequence, first, last) for each range of heads in this member's part.
 template <typename Visit>
-void for_my_heads(const Pass& pass, size_t heads, Visit visit) {
+void for_my_parts(const Pass& pass, size_t heads, Visit visit) {
   const Range mine = pass.member.part(pass.batch.sequences * heads);
   for (size_t at = mine.begin; at < mine.end;) {
     const size_t s = at / heads, last = std::min(mine.end, (s + 1) * heads);
@@ -43,34 +43,86 @@ bool in_16_bits(const SavedTensor& saved) { return saved.type != kernels::DType:
 
 }  // namespace
 
+// Members are declared in the order of forward, so that parameters are too.
 Attention::Attention(Declaration& model, const AttentionSpec& spec)
     : name_(spec.name),
+      input_(spec.inputs.size() == 1 ? spec.inputs.front() : spec.input),
       transformed_(name_ + ".qkv"),
       width_(spec.width),
       heads_(spec.heads),
+      kv_heads_(spec.kv_heads),
+      head_dim_(spec.head_dim),
       block_(spec.block),
-      qkv_(model, {.name = spec.qkv, .in = width_, .out = 3 * width_, .regions = kQkv, .block = block_, .parts = 3}),
+      qkv_width_((heads_ + 2 * kv_heads_) * head_dim_),
+      out_width_(heads_ * head_dim_),
+      inputs_(make_inputs(model, spec)),
       project_(model, {.name = spec.project,
-                       .in = width_,
+                       .in = out_width_,
                        .out = width_,
                        .regions = kProject,
                        .block = block_,
+                       .bias = spec.project_bias,
+                       .order = spec.order,
                        .initial = spec.project_initial}),
       site_{Purpose::kResidualDropout, block_},
       rotary_(spec.rotary) {
+  if (spec.head_norm) add_head_norm(model, *spec.head_norm);
+  plan(model);
+}
+
+std::vector<Attention::Input> Attention::make_inputs(Declaration& model, const AttentionSpec& spec) {
+  const size_t queries = spec.heads * spec.head_dim, keys = spec.kv_heads * spec.head_dim;
+  const bool together = spec.inputs.size() == 1;
+  const std::vector<size_t> widths = together ? std::vector{queries + 2 * keys} : std::vector{queries, keys, keys};
+  std::vector<Input> inputs;
+  size_t first = 0;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    inputs.push_back({Linear(model, {.name = spec.inputs[i],
+                                     .in = spec.width,
+                                     .out = widths[i],
+                                     .regions = kQkv,
+                                     .block = spec.block,
+                                     .bias = spec.input_bias,
+                                     .order = spec.order,
+                                     .parts = together ? size_t{3} : size_t{1}}),
+                      first});
+    first += widths[i];
+  }
+  return inputs;
+}
+
+void Attention::add_head_norm(Declaration& model, const HeadNormSpec& spec) {
+  epsilon_ = spec.epsilon;
+  reciprocal_ = model.activations.block.add(head_rows(), kernels::DType::kF32);
+  if (spec.queries.empty()) return;
+  const auto add = [&](const std::string& name, const Range& heads) {
+    const ParameterId weight =
+        model.parameters.add({.name = name + ".weight", .shape = {head_dim_}, .initial = Initial::constant(1)});
+    norms_.push_back({weight, heads});
+  };
+  add(spec.queries, {0, heads_});
+  add(spec.keys, {heads_, head_rows()});
+  normal_ = model.activations.block.add(head_rows() * head_dim_, model.activations.storage);
+}
+
+void Attention::plan(Declaration& model) {
   ActivationPlan& plan = model.activations;
-  if (spec.qk_norm) reciprocal_ = plan.block.add(2 * heads_, kernels::DType::kF32);
-  saved_qkv_ = plan.block.add(qkv_.out(), plan.storage);
-  saved_out_ = plan.block.add(width_, plan.storage);
+  saved_qkv_ = plan.block.add(qkv_width_, plan.storage);
+  saved_out_ = plan.block.add(out_width_, plan.storage);
   saved_logsumexp_ = plan.block.add(heads_, kernels::DType::kF32);
-  plan.need_wide(qkv_.out() + width_);  // both in fp32, if they are saved in 16 bits
+  plan.need_wide(qkv_width_ + out_width_);  // both in fp32, if they are saved in 16 bits
   plan.attention = shape(0);
-  plan.cost.products += static_cast<double>(qkv_.in() * qkv_.out() + project_.in() * project_.out());
-  plan.cost.attention_width += static_cast<double>(width_);
+  plan.cost.products += static_cast<double>(width_ * qkv_width_ + out_width_ * width_);
+  plan.cost.attention_width += static_cast<double>(out_width_);
 }
 
 kernels::AttentionShape Attention::shape(size_t T) const {
-  return {.T = T, .heads = heads_, .head_dim = width_ / heads_, .qkv_stride = qkv_.out(), .out_stride = width_};
+  return {.T = T,
+          .heads = heads_,
+          .kv_heads = kv_heads_,
+          .head_dim = head_dim_,
+          .qkv_stride = qkv_width_,
+          .out_stride = out_width_};
 }
 
 float* Attention::fp32_qkv(const Pass& pass, const SavedSet& saved) const {
@@ -78,32 +130,45 @@ float* Attention::fp32_qkv(const Pass& pass, const SavedSet& saved) const {
 }
 
 float* Attention::fp32_out(const Pass& pass, const SavedSet& saved) const {
-  return fp32_view(pass, saved[saved_out_], qkv_.out());
+  return fp32_view(pass, saved[saved_out_], qkv_width_);
+}
+
+// Where the gradient of the attention's output goes: work.dinner, unless heads are wider than the residual stream.
+float* Attention::out_gradient(const Pass& pass) const {
+  return out_width_ <= width_ ? pass.work.dinner.data() : pass.work.dwide.data() + pass.rows() * qkv_width_;
+}
+
+// Queries, keys and values of all rows, side by side.
+void Attention::project_in(const Pass& pass, const SavedSet& saved, float* qkv) const {
+  const bool round_now = in_16_bits(saved[saved_qkv_]) && !transforms();
+  for (const Input& input : inputs_) {
+    const SavedTensor target = round_now ? saved[saved_qkv_].at(input.first) : SavedTensor{};
+    input.linear.forward(pass, pass.work.inner.data(), {qkv + input.first, target, qkv_width_}, pass.rows());
+  }
+  pass.member.meet();
 }
 
 void Attention::forward(const Pass& pass, const SavedSet& saved) const {
   const SavedTensor &saved_qkv = saved[saved_qkv_], &saved_out = saved[saved_out_];
   float *qkv = fp32_qkv(pass, saved), *out = fp32_out(pass, saved);
-  const bool round_now = in_16_bits(saved_qkv) && !transforms();
-  qkv_.forward(pass, pass.work.inner.data(), {qkv, round_now ? saved_qkv : SavedTensor{}}, pass.rows());
-  pass.member.meet();
+  project_in(pass, saved, qkv);
   if (transforms()) {
-    pass.show(qkv_.name(), qkv, pass.rows() * qkv_.out());
+    pass.show(input_, qkv, pass.rows() * qkv_width_);
     transform(pass, saved, qkv);
   } else {
-    pass.show(qkv_.name(), saved_qkv, pass.rows() * qkv_.out());
+    pass.show(input_, saved_qkv, pass.rows() * qkv_width_);
   }
   {
-    const Timed timed(kAttentionForward.of(pass.again), attention_flops(pass, width_, 2), layer_tag(block_));
+    const Timed timed(kAttentionForward.of(pass.again), attention_flops(pass, out_width_, 2), layer_tag(block_));
     if (pass.cache != nullptr) {
       attend_to_cache(pass, qkv, out);
     } else {
       attend(pass, saved, qkv, out);
     }
     pass.member.meet();
-    if (in_16_bits(saved_out)) round(pass, saved_out, out, width_);
+    if (in_16_bits(saved_out)) round(pass, saved_out, out, out_width_);
   }
-  pass.show(name_, saved_out, pass.rows() * width_);
+  pass.show(name_, saved_out, pass.rows() * out_width_);
   project_.forward(pass, out, {pass.work.delta.data()}, pass.rows());
   drop_branch(pass, site_, width_);
 }
@@ -112,8 +177,8 @@ void Attention::forward(const Pass& pass, const SavedSet& saved) const {
 template <typename Rotate>
 void Attention::rotate(const Pass& pass, float* qkv, Rotate rotate) const {
   if (rotary_ == nullptr) return;
-  const size_t T = pass.batch.T, stride = qkv_.out();
-  const kernels::RotaryShape shape{.heads = 2 * heads_, .head_dim = width_ / heads_, .stride = stride};
+  const size_t T = pass.batch.T, stride = qkv_width_;
+  const kernels::RotaryShape shape{.heads = head_rows(), .head_dim = head_dim_, .stride = stride};
   const Range mine = pass.member.part(pass.rows());
   for (size_t row = mine.begin; row < mine.end;) {
     const size_t position = row % T, n = std::min(T - position, mine.end - row);
@@ -122,75 +187,115 @@ void Attention::rotate(const Pass& pass, float* qkv, Rotate rotate) const {
   }
 }
 
+// Normalizes each head of this member's rows in place.
+void Attention::normalize(const Pass& pass, const SavedSet& saved, float* qkv) const {
+  const Range mine = pass.member.part(pass.rows());
+  const bool save = pass.gradient != nullptr;
+  const auto run = [&](size_t row, const Range& heads, const float* weight) {
+    const size_t first = row * head_rows() + heads.begin;
+    float* x = qkv + row * qkv_width_ + heads.begin * head_dim_;
+    kernels::RmsnormSaved target{nullptr, normal_ ? saved[*normal_].type : kernels::DType::kF32,
+                                 save ? saved.floats(*reciprocal_) + first : nullptr};
+    if (save && normal_) target.normal = saved[*normal_].at(first * head_dim_).data;
+    kernels::rmsnorm_forward(x, x, target, heads.size(), head_dim_, {.epsilon = epsilon_, .weight = weight});
+  };
+  for (size_t row = mine.begin; row < mine.end; ++row) {
+    if (norms_.empty()) run(row, {0, head_rows()}, nullptr);
+    for (const WeightedNorm& norm : norms_) run(row, norm.heads, pass.weights.at(norm.weight));
+  }
+}
+
 // Normalizes and rotates queries and keys in place: this member's rows. The members synchronize.
 void Attention::transform(const Pass& pass, const SavedSet& saved, float* qkv) const {
   const SavedTensor& target = saved[saved_qkv_];
   {
-    const Timed timed(kQueriesKeysForward.of(pass.again), element_bytes(pass, 2 * width_, 8), layer_tag(block_));
-    const Range mine = pass.member.part(pass.rows());
-    for (size_t row = mine.begin; reciprocal_ && row < mine.end; ++row) {
-      float* heads = qkv + row * qkv_.out();
-      float* reciprocal = pass.gradient == nullptr ? nullptr : saved.floats(*reciprocal_) + row * 2 * heads_;
-      kernels::rmsnorm_forward(heads, heads, {nullptr, kernels::DType::kF32, reciprocal}, 2 * heads_, width_ / heads_,
-                               {});
-    }
+    const Timed timed(kQueriesKeysForward.of(pass.again), element_bytes(pass, head_rows() * head_dim_, 8),
+                      layer_tag(block_));
+    if (reciprocal_) normalize(pass, saved, qkv);
     rotate(pass, qkv, kernels::rotary_forward);
     if (in_16_bits(target)) {
-      round(pass, target, qkv, qkv_.out());
+      round(pass, target, qkv, qkv_width_);
     } else {
       pass.member.meet();
     }
   }
-  pass.show(transformed_, target, pass.rows() * qkv_.out());
+  pass.show(transformed_, target, pass.rows() * qkv_width_);
 }
 
 // work.dwide from the gradient of the transformed queries and keys to that of the projection: this member's rows. A
-// rotation keeps scalar products, so the gradient of the norm can be computed before rotating back, from the saved
-// rotated values: r (g - n mean(g n)) for n and g rotated is the rotated gradient.
+// rotation keeps scalar products, so without weights the gradient of the norm can be computed before rotating back,
+// from the saved rotated values: r (g - n mean(g n)) for n and g rotated is the rotated gradient.
 void Attention::transform_backward(const Pass& pass, const SavedSet& saved) const {
-  const Timed timed(kQueriesKeysBackward, element_bytes(pass, 2 * width_, 12), layer_tag(block_));
+  const Timed timed(kQueriesKeysBackward, element_bytes(pass, head_rows() * head_dim_, 12), layer_tag(block_));
   const Range mine = pass.member.part(pass.rows());
-  for (size_t row = mine.begin; reciprocal_ && row < mine.end; ++row) {
-    float* gradient = pass.work.dwide.data() + row * qkv_.out();
-    float* normal = fp32_qkv(pass, saved) + row * qkv_.out();
-    kernels::rmsnorm_backward({.saved = {normal, kernels::DType::kF32, saved.floats(*reciprocal_) + row * 2 * heads_},
+  for (size_t row = mine.begin; reciprocal_ && norms_.empty() && row < mine.end; ++row) {
+    float* gradient = pass.work.dwide.data() + row * qkv_width_;
+    float* normal = fp32_qkv(pass, saved) + row * qkv_width_;
+    kernels::rmsnorm_backward({.saved = {normal, kernels::DType::kF32, saved.floats(*reciprocal_) + row * head_rows()},
                                .dout = gradient,
                                .dx = gradient,
                                .add = false},
-                              2 * heads_, width_ / heads_);
+                              head_rows(), head_dim_);
   }
   rotate(pass, pass.work.dwide.data(), kernels::rotary_backward);
+  if (norms_.empty()) return;
+  pass.member.meet();
+  if (!pass.member.leads()) return;
+  for (const WeightedNorm& norm : norms_) normalize_backward(pass, saved, norm);
+}
+
+// The gradient through a norm with a weight, in turn. Done by one member, because rows are summed in order.
+void Attention::normalize_backward(const Pass& pass, const SavedSet& saved, const WeightedNorm& norm) const {
+  const size_t segment = pass.parameter(norm.weight).first_segment;
+  const Turn& turn = pass.batch.turn;
+  float* dweight = pass.gradient->at(norm.weight, turn);
+  pass.gradient->enter(segment, turn, pass.member);
+  if (turn.first) std::fill_n(dweight, head_dim_, 0.0f);
+  for (size_t row = 0; row < pass.rows(); ++row) {
+    const size_t first = row * head_rows() + norm.heads.begin;
+    float* gradient = pass.work.dwide.data() + row * qkv_width_ + norm.heads.begin * head_dim_;
+    const SavedTensor normal = saved[*normal_].at(first * head_dim_);
+    kernels::rmsnorm_backward({.saved = {normal.data, normal.type, saved.floats(*reciprocal_) + first},
+                               .weight = pass.weights.at(norm.weight),
+                               .dout = gradient,
+                               .dx = gradient,
+                               .dweight = dweight,
+                               .add = false},
+                              norm.heads.size(), head_dim_);
+  }
+  pass.gradient->leave(segment, turn);
+  pass.show_gradient(norm.weight);
 }
 
 void Attention::attend(const Pass& pass, const SavedSet& saved, const float* qkv, float* out) const {
   const size_t T = pass.batch.T;
-  for_my_heads(pass, heads_, [&](size_t s, size_t first, size_t last) {
+  for_my_parts(pass, heads_, [&](size_t s, size_t first, size_t last) {
     kernels::attention_forward(
-        shape(T), qkv + s * T * qkv_.out(), out + s * T * width_, saved.floats(saved_logsumexp_) + s * heads_ * T,
+        shape(T), qkv + s * T * qkv_width_, out + s * T * out_width_, saved.floats(saved_logsumexp_) + s * heads_ * T,
         dropout_of(pass, Purpose::kAttentionDropout, block_, s), first, last, pass.work.scratch(pass.member).attention);
   });
 }
 
 void Attention::attend_to_cache(const Pass& pass, const float* qkv, float* out) const {
   const kernels::NewPositions positions{pass.cache->shape, qkv, pass.batch.T, pass.batch.first_position};
-  const Range heads = pass.member.part(heads_);
   float* cache = pass.cache->blocks[block_].data();
-  kernels::attention_cache_store(positions, heads, cache);
-  kernels::attention_decode(positions, heads, cache, out, pass.work.scratch(pass.member).attention);
+  kernels::attention_cache_store(positions, pass.member.part(kv_heads_), cache);
+  if (kv_heads_ != heads_) pass.member.meet();  // otherwise a member reads only what it stored
+  kernels::attention_decode(positions, pass.member.part(heads_), cache, out, pass.work.scratch(pass.member).attention);
 }
 
 // Both tensors from 16 bits into work.wide, for backward.
 void Attention::widen(const Pass& pass, const SavedSet& saved) const {
   const SavedTensor &qkv = saved[saved_qkv_], &out = saved[saved_out_];
   if (!in_16_bits(qkv)) return;
-  const Timed timed(kWiden, element_bytes(pass, qkv_.out() + width_, 4 + kernels::size_of(qkv.type)));
+  const Timed timed(kWiden, element_bytes(pass, qkv_width_ + out_width_, 4 + kernels::size_of(qkv.type)));
   const auto widen_part = [&](const SavedTensor& tensor, float* to, size_t width) {
     const Range mine = pass.member.part(pass.rows() * width, 16);
     kernels::widen(tensor.type, static_cast<const kernels::Half*>(tensor.data) + mine.begin, to + mine.begin,
                    mine.size());
   };
-  widen_part(qkv, fp32_qkv(pass, saved), qkv_.out());
-  widen_part(out, fp32_out(pass, saved), width_);
+  widen_part(qkv, fp32_qkv(pass, saved), qkv_width_);
+  widen_part(out, fp32_out(pass, saved), out_width_);
   pass.member.meet();
 }
 
@@ -198,7 +303,7 @@ void Attention::backward(const Pass& pass, const SavedSet& saved, const Norm& no
   float *dinner = pass.work.dinner.data(), *dqkv = pass.work.dwide.data();
   const float* d = branch_gradient(pass, site_, width_);
   widen(pass, saved);
-  project_.backward_input(pass, d, dinner, pass.rows());
+  project_.backward_input(pass, d, out_gradient(pass), pass.rows());
   project_.backward_weights(pass, fp32_out(pass, saved), d, pass.rows());
   pass.member.meet();
   backward_attention(pass, saved);
@@ -207,21 +312,25 @@ void Attention::backward(const Pass& pass, const SavedSet& saved, const Norm& no
     transform_backward(pass, saved);
   }
   norm.forward_again(pass, saved);
-  qkv_.backward_input(pass, dqkv, dinner, pass.rows());
-  qkv_.backward_weights(pass, pass.work.inner.data(), dqkv, pass.rows());
-  pass.member.meet();
+  for (const Input& input : inputs_) {
+    const LinearGradient dy(dqkv + input.first, qkv_width_);
+    input.linear.backward_input(pass, dy, dinner, pass.rows(), input.first > 0);
+    input.linear.backward_weights(pass, pass.work.inner.data(), dy, pass.rows());
+    pass.member.meet();  // before the next one packs its operand
+  }
 }
 
-// work.dwide = the gradient of qkv (rows, 3C), from work.dinner.
+// work.dwide = the gradient of queries, keys and values, from that of the output. Heads that share keys are one part.
 void Attention::backward_attention(const Pass& pass, const SavedSet& saved) const {
-  const Timed timed(kAttentionBackward, attention_flops(pass, width_, 5), layer_tag(block_));
-  const size_t T = pass.batch.T, wide = qkv_.out();
+  const Timed timed(kAttentionBackward, attention_flops(pass, out_width_, 5), layer_tag(block_));
+  const size_t T = pass.batch.T, group = heads_ / kv_heads_;
   const float *qkv = fp32_qkv(pass, saved), *out = fp32_out(pass, saved);
-  for_my_heads(pass, heads_, [&](size_t s, size_t first, size_t last) {
-    kernels::attention_backward(
-        shape(T), qkv + s * T * wide, out + s * T * width_, saved.floats(saved_logsumexp_) + s * heads_ * T,
-        pass.work.dinner.data() + s * T * width_, pass.work.dwide.data() + s * T * wide,
-        dropout_of(pass, Purpose::kAttentionDropout, block_, s), first, last, pass.work.scratch(pass.member).attention);
+  for_my_parts(pass, kv_heads_, [&](size_t s, size_t first, size_t last) {
+    kernels::attention_backward(shape(T), qkv + s * T * qkv_width_, out + s * T * out_width_,
+                                saved.floats(saved_logsumexp_) + s * heads_ * T,
+                                out_gradient(pass) + s * T * out_width_, pass.work.dwide.data() + s * T * qkv_width_,
+                                dropout_of(pass, Purpose::kAttentionDropout, block_, s), first * group, last * group,
+                                pass.work.scratch(pass.member).attention);
   });
 }
 

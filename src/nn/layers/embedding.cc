@@ -18,7 +18,7 @@ Embedding::Embedding(Declaration& model, const EmbeddingSpec& spec) : width_(spe
                                  .lookup = true});
   };
   tokens_ = add_table(spec.tokens, spec.vocabulary, spec.tokens_initial);
-  if (!spec.positions.empty()) positions_ = add_table(spec.positions, spec.context, spec.positions_initial);
+  if (!spec.positions.empty()) positions_ = add_table(spec.positions, spec.max_context, spec.positions_initial);
   model.activations.width = width_;
   model.activations.context = spec.context;
   model.columns.push_back({kTokensColumn, ColumnType::kInt32, spec.context});

@@ -28,10 +28,10 @@ void gemm_part(const Gemm& gemm, const Pass& pass) {
 }
 
 // Packs b (rows, width) into work.packed, as the right operand of several products.
-void pack_together(const Pass& pass, const float* b, size_t rows, size_t width) {
+void pack_together(const Pass& pass, const kernels::Operand& b, size_t rows, size_t width) {
   const Timed timed(kPackOperand, static_cast<double>(rows * width * 8) / static_cast<double>(pass.member.size));
   kernels::pack_b({.layout = Layout::kTN,
-                   .b = {b, width},
+                   .b = b,
                    .K = rows,
                    .packed = pass.work.packed.data(),
                    .rows = {0, rows},
@@ -41,8 +41,8 @@ void pack_together(const Pass& pass, const float* b, size_t rows, size_t width) 
 
 // Adds a^T (rows, M) b (rows, width), in turn, to the gradient of the matrix (M, width): this member's part of it,
 // passed on in as many pieces as the gradient asks for.
-void add_product(const Pass& pass, const Parameter& matrix, ParameterId id, const kernels::Operand& a, const float* b,
-                 size_t rows, const TurnEnds& ends) {
+void add_product(const Pass& pass, const Parameter& matrix, ParameterId id, const kernels::Operand& a,
+                 const kernels::Operand& b, size_t rows, const TurnEnds& ends) {
   const Turn& turn = pass.batch.turn;
   const size_t width = matrix.width(), at_a_time = pass.gradient->segments_per_product(id);
   const Range mine = pass.member.part(matrix.segments);
@@ -51,7 +51,7 @@ void add_product(const Pass& pass, const Parameter& matrix, ParameterId id, cons
                .N = width,
                .K = rows,
                .a = a,
-               .b = {b, width},
+               .b = b,
                .c = pass.gradient->at(id, turn),
                .c_stride = width,
                .add = !(turn.first && ends.first)};
@@ -115,7 +115,7 @@ void Linear::run_forward(const Pass& pass, const float* x, const LinearOut& out,
              .packed_b = matrix.packed_forward,
              .packed_type = matrix.packed_type,
              .c = out.y,
-             .c_stride = out_,
+             .c_stride = out.stride == 0 ? out_ : out.stride,
              .epilogue = epilogue,
              .bias = bias_ ? pass.weights.at(*bias_) : nullptr,
              .saved = out.saved},
@@ -132,45 +132,46 @@ void Linear::forward_activated(const Pass& pass, const float* x, const LinearOut
   run_forward(pass, x, out, rows, activation == Activation::kGelu ? Epilogue::kBiasGelu : Epilogue::kBiasRelu2);
 }
 
-void Linear::backward_input(const Pass& pass, const float* dy, float* dx, size_t rows) const {
+void Linear::backward_input(const Pass& pass, const LinearGradient& dy, float* dx, size_t rows, bool add) const {
   const Timed timed(regions_->input_gradient, product_flops(pass, rows, in_, out_), tag_);
   const Matrix matrix = pass.weights.matrix(weight_);
   gemm_part({.layout = order_ == Product::kInOut ? Layout::kNT : Layout::kNN,
              .M = rows,
              .N = in_,
              .K = out_,
-             .a = {dy, out_},
+             .a = operand(dy),
              .b = {matrix.values, matrix.width},
              .packed_b = matrix.packed_backward,
              .packed_type = matrix.packed_type,
              .c = dx,
-             .c_stride = in_},
+             .c_stride = in_,
+             .add = add},
             pass);
 }
 
-void Linear::backward_weights(const Pass& pass, const float* x, const float* dy, size_t rows,
+void Linear::backward_weights(const Pass& pass, const float* x, const LinearGradient& dy, size_t rows,
                               const TurnEnds& ends) const {
   const Timed timed(regions_->weight_gradient, product_flops(pass, rows, in_, out_), tag_);
   const Parameter& weight = pass.parameter(weight_);
   if (weight.trainable) {
     if (order_ == Product::kInOut) {
-      add_product(pass, weight, weight_, {x, in_}, dy, rows, ends);
+      add_product(pass, weight, weight_, {x, in_}, operand(dy), rows, ends);
     } else {
-      add_product(pass, weight, weight_, {dy, out_}, x, rows, ends);
+      add_product(pass, weight, weight_, operand(dy), {x, in_}, rows, ends);
     }
     if (ends.last) pass.show_gradient(weight_);
   }
   assert(!bias_ || (ends.first && ends.last));  // nothing needs a bias that is summed over several calls
-  if (bias_ && pass.parameter(*bias_).trainable && pass.member.last()) add_bias(pass, dy, rows);
+  if (bias_ && pass.parameter(*bias_).trainable && pass.member.last()) add_bias(pass, operand(dy), rows);
 }
 
-void Linear::add_bias(const Pass& pass, const float* dy, size_t rows) const {
+void Linear::add_bias(const Pass& pass, const kernels::Operand& dy, size_t rows) const {
   const size_t segment = pass.parameter(*bias_).first_segment;
   const Turn& turn = pass.batch.turn;
   float* bias = pass.gradient->at(*bias_, turn);
   pass.gradient->enter(segment, turn, pass.member);
   if (turn.first) std::fill_n(bias, out_, 0.0f);
-  kernels::column_sums(dy, rows, out_, bias);
+  kernels::column_sums(static_cast<const float*>(dy.data), dy.stride, rows, out_, bias);
   pass.gradient->leave(segment, turn);
   pass.show_gradient(*bias_);
 }

@@ -15,10 +15,18 @@
 namespace quern::nn {
 
 // The output of a linear layer: y (rows, out) and, if `saved` is not null, a copy for backward, from which y is
-// derived.
+// derived. Rows of both are `stride` numbers apart; 0: `out` of them.
 struct LinearOut {
   float* y;
   SavedTensor saved = {};
+  size_t stride = 0;
+};
+
+// The gradient of such an output, with the same stride.
+struct LinearGradient {
+  const float* dy;
+  size_t stride = 0;
+  LinearGradient(const float* values, size_t floats = 0) : dy(values), stride(floats) {}
 };
 
 struct LinearSpec {
@@ -51,13 +59,14 @@ class Linear {
   void forward_activated(const Pass& pass, const float* x, const LinearOut& out, size_t rows,
                          Activation activation) const;
 
-  // dx (rows, in) = dy W^T, overwritten: a member's part. dy must be complete: the members have synchronized.
-  void backward_input(const Pass& pass, const float* dy, float* dx, size_t rows) const;
+  // dx (rows, in) = dy W^T, or += if `add` is true: a member's part. dy must be complete: the members have
+  // synchronized.
+  void backward_input(const Pass& pass, const LinearGradient& dy, float* dx, size_t rows, bool add = false) const;
 
   // Adds, in turn, x^T dy and the column sums of dy to the gradient of weight and bias, unless they are not trainable.
   // x and dy must be complete: the members have synchronized. They synchronize again before either is overwritten.
   // Between `first` and `last` calls the sum continues.
-  void backward_weights(const Pass& pass, const float* x, const float* dy, size_t rows,
+  void backward_weights(const Pass& pass, const float* x, const LinearGradient& dy, size_t rows,
                         const TurnEnds& ends = {}) const;
 
   size_t in() const { return in_; }
@@ -68,7 +77,8 @@ class Linear {
  private:
   void run_forward(const Pass& pass, const float* x, const LinearOut& out, size_t rows,
                    kernels::Epilogue epilogue) const;
-  void add_bias(const Pass& pass, const float* dy, size_t rows) const;
+  void add_bias(const Pass& pass, const kernels::Operand& dy, size_t rows) const;
+  kernels::Operand operand(const LinearGradient& dy) const { return {dy.dy, dy.stride == 0 ? out_ : dy.stride}; }
 
   std::string name_;
   size_t in_, out_;

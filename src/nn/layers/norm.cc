@@ -8,11 +8,16 @@
 namespace quern::nn {
 
 Norm::Norm(Declaration& model, SavedPlan& saved, const NormSpec& spec)
-    : name_(spec.name), width_(spec.width), kind_(spec.kind), regions_(&spec.regions), tag_(layer_tag(spec.block)) {
-  if (kind_ == NormKind::kLayernorm) {
+    : name_(spec.name),
+      width_(spec.width),
+      kind_(spec.kind),
+      epsilon_(spec.epsilon),
+      regions_(&spec.regions),
+      tag_(layer_tag(spec.block)) {
+  if (kind_ == NormKind::kLayernorm || spec.weighted) {
     weight_ = model.parameters.add({.name = name_ + ".weight", .shape = {width_}, .initial = Initial::constant(1)});
-    bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {width_}});
   }
+  if (kind_ == NormKind::kLayernorm) bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {width_}});
   normal_ = saved.add(width_, model.activations.storage);
   reciprocal_ = saved.add(1, kernels::DType::kF32);
 }
@@ -26,14 +31,14 @@ void Norm::run(const Pass& pass, const float* x, float* sum, Range rows, const S
 void Norm::run_layernorm(const Pass& pass, const float* x, float* sum, Range rows, const SavedTensor& normal,
                          float* reciprocal) const {
   const size_t at = rows.begin * width_;
-  const float *weight = pass.weights.at(weight_), *bias = pass.weights.at(bias_);
+  const float *weight = weight_of(pass), *bias = pass.weights.at(*bias_);
   float* out = pass.work.inner.data() + at;
   const kernels::LayernormSaved saved{normal.data, normal.type, reciprocal};
   if (x == nullptr) {
-    kernels::layernorm_forward(sum + at, weight, bias, out, saved, rows.size(), width_);
+    kernels::layernorm_forward(sum + at, weight, bias, out, saved, rows.size(), width_, epsilon_);
   } else {
     kernels::residual_layernorm_forward(x + at, pass.work.delta.data() + at, sum + at, weight, bias, out, saved,
-                                        rows.size(), width_);
+                                        rows.size(), width_, epsilon_);
   }
 }
 
@@ -42,11 +47,12 @@ void Norm::run_rmsnorm(const Pass& pass, const float* x, float* sum, Range rows,
   const size_t at = rows.begin * width_;
   float* out = pass.work.inner.data() + at;
   const kernels::RmsnormSaved saved{normal.data, normal.type, reciprocal};
+  const kernels::RmsnormOptions options{.epsilon = epsilon_, .weight = weight_of(pass)};
   if (x == nullptr) {
-    kernels::rmsnorm_forward(sum + at, out, saved, rows.size(), width_, {});
+    kernels::rmsnorm_forward(sum + at, out, saved, rows.size(), width_, options);
   } else {
     kernels::residual_rmsnorm_forward(x + at, pass.work.delta.data() + at, sum + at, out, saved, rows.size(), width_,
-                                      {});
+                                      options);
   }
 }
 
@@ -72,10 +78,10 @@ void Norm::forward_again(const Pass& pass, const SavedSet& saved) const {
   const Timed timed(regions_->forward.once_more, element_bytes(pass, width_, 4 + kernels::size_of(normal.type)), tag_);
   float* out = pass.work.inner.data() + at;
   if (kind_ == NormKind::kRmsnorm) {
-    kernels::rmsnorm_apply(normal.data, normal.type, nullptr, out, mine.size(), width_);
+    kernels::rmsnorm_apply(normal.data, normal.type, weight_of(pass), out, mine.size(), width_);
   } else {
-    kernels::layernorm_apply(normal.data, normal.type, pass.weights.at(weight_), pass.weights.at(bias_), out,
-                             mine.size(), width_);
+    kernels::layernorm_apply(normal.data, normal.type, weight_of(pass), pass.weights.at(*bias_), out, mine.size(),
+                             width_);
   }
   pass.member.meet();
 }
@@ -84,10 +90,10 @@ void Norm::backward(const Pass& pass, const SavedSet& saved) const {
   {
     const SavedTensor& normal = saved[normal_];
     const Timed timed(regions_->backward, element_bytes(pass, width_, 12 + kernels::size_of(normal.type)), tag_);
-    if (kind_ == NormKind::kRmsnorm) {
+    if (!weight_) {
       backward_rmsnorm(pass, saved);
     } else if (pass.member.leads()) {
-      backward_layernorm(pass, saved);
+      kind_ == NormKind::kRmsnorm ? backward_weighted_rmsnorm(pass, saved) : backward_layernorm(pass, saved);
     }
   }
   pass.member.meet();
@@ -96,16 +102,16 @@ void Norm::backward(const Pass& pass, const SavedSet& saved) const {
 // Done by one member: rows are summed in order, and it takes less than a hundredth of a pass.
 void Norm::backward_layernorm(const Pass& pass, const SavedSet& saved) const {
   const SavedTensor& normal = saved[normal_];
-  const size_t weight = pass.parameter(weight_).first_segment, bias = pass.parameter(bias_).first_segment;
+  const size_t weight = pass.parameter(*weight_).first_segment, bias = pass.parameter(*bias_).first_segment;
   const Turn& turn = pass.batch.turn;
-  float *dweight = pass.gradient->at(weight_, turn), *dbias = pass.gradient->at(bias_, turn);
+  float *dweight = pass.gradient->at(*weight_, turn), *dbias = pass.gradient->at(*bias_, turn);
   pass.gradient->enter(weight, turn, pass.member);  // the weight's ticket covers the bias too
   if (turn.first) {
     std::fill_n(dweight, width_, 0.0f);
     std::fill_n(dbias, width_, 0.0f);
   }
   kernels::layernorm_backward({.saved = {normal.data, normal.type, saved.floats(reciprocal_)},
-                               .weight = pass.weights.at(weight_),
+                               .weight = weight_of(pass),
                                .dout = pass.work.dinner.data(),
                                .dx = pass.work.dx.data(),
                                .dweight = dweight,
@@ -113,8 +119,26 @@ void Norm::backward_layernorm(const Pass& pass, const SavedSet& saved) const {
                               pass.rows(), width_);
   pass.gradient->leave(bias, turn);
   pass.gradient->leave(weight, turn);
-  pass.show_gradient(weight_);
-  pass.show_gradient(bias_);
+  pass.show_gradient(*weight_);
+  pass.show_gradient(*bias_);
+}
+
+// By one member as well.
+void Norm::backward_weighted_rmsnorm(const Pass& pass, const SavedSet& saved) const {
+  const SavedTensor& normal = saved[normal_];
+  const size_t segment = pass.parameter(*weight_).first_segment;
+  const Turn& turn = pass.batch.turn;
+  float* dweight = pass.gradient->at(*weight_, turn);
+  pass.gradient->enter(segment, turn, pass.member);
+  if (turn.first) std::fill_n(dweight, width_, 0.0f);
+  kernels::rmsnorm_backward({.saved = {normal.data, normal.type, saved.floats(reciprocal_)},
+                             .weight = weight_of(pass),
+                             .dout = pass.work.dinner.data(),
+                             .dx = pass.work.dx.data(),
+                             .dweight = dweight},
+                            pass.rows(), width_);
+  pass.gradient->leave(segment, turn);
+  pass.show_gradient(*weight_);
 }
 
 // Without parameters there is nothing to sum over rows: each member computes its own.

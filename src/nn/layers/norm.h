@@ -1,4 +1,4 @@
-// Normalization of the residual stream: LayerNorm with weight and bias, or RMS norm without parameters.
+// Normalization of the residual stream: LayerNorm with weight and bias, or RMS norm with or without a weight.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,8 @@ struct NormSpec {
   const NormRegions& regions;
   std::optional<size_t> block = {};  // for profiles
   NormKind kind = NormKind::kLayernorm;
+  float epsilon = 1e-5f;
+  bool weighted = true;  // of RMS norm
 };
 
 class Norm {
@@ -50,13 +52,16 @@ class Norm {
                    float* reciprocal) const;
   void backward_layernorm(const Pass& pass, const SavedSet& saved) const;
   void backward_rmsnorm(const Pass& pass, const SavedSet& saved) const;
+  void backward_weighted_rmsnorm(const Pass& pass, const SavedSet& saved) const;
+  const float* weight_of(const Pass& pass) const { return weight_ ? pass.weights.at(*weight_) : nullptr; }
 
   std::string name_;
   size_t width_;
   NormKind kind_;
-  ParameterId weight_{}, bias_{};  // of LayerNorm
-  SlotId normal_;                  // (R, C) the normalized input; the output is recomputed from it
-  SlotId reciprocal_;              // (R) of the input's standard deviation, or root mean square
+  float epsilon_;
+  std::optional<ParameterId> weight_, bias_;
+  SlotId normal_;      // (R, C) the normalized input; the output is recomputed from it
+  SlotId reciprocal_;  // (R) of the input's standard deviation, or root mean square
   const NormRegions* regions_;
   int32_t tag_;
 };

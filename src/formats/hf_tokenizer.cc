@@ -1,10 +1,9 @@
-#include "checkpoint/hf_tokenizer.h"
-
-#include <nlohmann/json.hpp>
+#include "formats/hf_tokenizer.h"
 
 #include "core/json.h"
+#include "formats/model_files.h"
 
-namespace quern::checkpoint {
+namespace quern::formats {
 namespace {
 
 // A text longer than the context is the only thing that transformers warns about. It would also remove spaces before
@@ -24,11 +23,15 @@ std::string config_json(const data::Tokenizer* tokenizer, size_t context) {
 
 }  // namespace
 
-std::vector<ExtraFile> hf_tokenizer_files(const data::Tokenizer* tokenizer, size_t context) {
-  std::vector<ExtraFile> files;
-  if (tokenizer != nullptr) files.push_back({.name = "tokenizer.json", .text = tokenizer->to_json()});
-  files.push_back({.name = "tokenizer_config.json", .text = config_json(tokenizer, context)});
-  return files;
+std::vector<checkpoint::ExtraFile> hf_tokenizer_files(const data::Tokenizer* tokenizer, size_t context,
+                                                      std::span<const checkpoint::ExtraFile> files) {
+  std::vector<checkpoint::ExtraFile> all;
+  if (tokenizer != nullptr) all.push_back({.name = "tokenizer.json", .text = tokenizer->to_json()});
+  if (find_file(files, kTokenizerConfigFile) == nullptr) {
+    all.push_back({.name = kTokenizerConfigFile, .text = config_json(tokenizer, context)});
+  }
+  all.insert(all.end(), files.begin(), files.end());
+  return all;
 }
 
-}  // namespace quern::checkpoint
+}  // namespace quern::formats

@@ -1,0 +1,113 @@
+#include "formats/export.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "formats/hf_config.h"
+#include "formats/model_files.h"
+
+namespace quern::formats {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NamedType {
+  std::string_view name;
+  GgmlType type;
+};
+constexpr std::array<NamedType, 4> kTypes = {
+    {{"f32", GgmlType::kF32}, {"f16", GgmlType::kF16}, {"bf16", GgmlType::kBF16}, {"q8_0", GgmlType::kQ8_0}}};
+
+// Whether export_hf() can have written every file of this folder, and the weights are among them.
+bool is_hf_export(const fs::path& folder) {
+  std::error_code code;
+  bool has_weights = false;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    const std::string name = entry->path().filename().string();
+    const bool weights = name == "model.safetensors";
+    if (!weights && name != "config.json" && name != "tokenizer.json" && !is_model_file(name)) return false;
+    if (!entry->is_regular_file(code)) return false;
+    has_weights |= weights;
+  }
+  return !code && has_weights && fs::exists(folder / "config.json", code);
+}
+
+bool is_gguf(const fs::path& file) {
+  std::array<char, 4> magic = {};
+  std::ifstream(file, std::ios::binary).read(magic.data(), magic.size());
+  return std::string_view(magic.data(), magic.size()) == "GGUF";
+}
+
+void check_folder(const fs::path& folder, const fs::file_status& status, bool force) {
+  if (!fs::is_directory(status)) {
+    throw Error("[export] {}: expected a new or empty folder, found a file; choose another name", folder.string());
+  }
+  std::error_code code;
+  const fs::directory_iterator entry(folder, code);
+  if (code) throw Error("[export] {}: cannot list: {}", folder.string(), code.message());
+  if (entry == fs::directory_iterator()) return;
+  if (force && is_hf_export(folder)) return;
+  const std::string found = in_quotes(entry->path().filename().string());
+  if (force) {
+    throw Error("[export] {}: expected an earlier export to replace, found {} in it; choose another folder",
+                folder.string(), found);
+  }
+  throw Error("[export] {}: expected a new or empty folder, found {} in it; choose another folder{}", folder.string(),
+              found, is_hf_export(folder) ? ", or replace this export with --force" : "");
+}
+
+void check_file(const fs::path& file, const fs::file_status& status, bool force) {
+  const bool gguf = fs::is_regular_file(status) && is_gguf(file);
+  if (force && gguf) return;
+  throw Error("[export] {}: expected the name of a new file, found {}; choose another name{}", file.string(),
+              fs::is_directory(status) ? "a folder"
+              : gguf                   ? "a GGUF file"
+                                       : "another file",
+              gguf ? ", or replace it with --force" : "");
+}
+
+void check_free(const fs::path& out, const ExportOptions& options) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(out, ignored);
+  if (!fs::exists(status)) return;
+  (options.to == ExportFormat::kHf ? check_folder : check_file)(out, status, options.force);
+}
+
+}  // namespace
+
+ExportFormat export_format(std::string_view name) {
+  if (name == "hf") return ExportFormat::kHf;
+  if (name == "gguf") return ExportFormat::kGguf;
+  throw Error("[export] to: expected hf or gguf, found {}", in_quotes(name));
+}
+
+GgmlType export_type(std::string_view name) {
+  const auto found = std::find_if(kTypes.begin(), kTypes.end(), [&](const NamedType& t) { return t.name == name; });
+  if (found != kTypes.end()) return found->type;
+  throw Error("[export] dtype: expected f32, f16, bf16 or q8_0, found {}", in_quotes(name));
+}
+
+ExportResult export_model(const ExportedModel& model, const fs::path& path, const ExportOptions& options) {
+  const fs::path out = path.has_filename() ? path : path.parent_path();  // without a trailing slash
+  const bool hf = options.to == ExportFormat::kHf;
+  if (out.empty()) throw Error("[export] expected the name of a new {}, found none", hf ? "folder" : "file");
+  if (hf && options.type == GgmlType::kQ8_0) {
+    throw Error("[export] dtype: expected f32, f16 or bf16 for a Hugging Face folder, found q8_0; choose --to gguf");
+  }
+  if (const std::string settings = unlike_hf(model.model); !settings.empty()) {
+    throw Error(
+        "[export] {}: expected a model that {} can open, a GPT-2, Llama or Qwen, found {}; its checkpoints contain the "
+        "weights as safetensors",
+        model.name, hf ? "transformers" : "llama.cpp", settings);
+  }
+  check_free(out, options);
+  create_folders(out.parent_path());
+  return (hf ? export_hf : export_gguf)(model, out, options.type);
+}
+
+}  // namespace quern::formats

@@ -1,0 +1,54 @@
+// Writes a model for other programs: a folder for Hugging Face `transformers`, or a GGUF file for llama.cpp.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "data/tokenizer.h"
+#include "formats/tensor_source.h"
+#include "nn/models/model_config.h"
+
+namespace quern::formats {
+
+enum class ExportFormat : uint8_t { kHf, kGguf };
+
+// "hf" and "gguf"; "f32", "f16", "bf16" and "q8_0". Error, listing the names, for others.
+ExportFormat export_format(std::string_view name);
+GgmlType export_type(std::string_view name);
+
+struct ExportOptions {
+  ExportFormat to = ExportFormat::kHf;
+  GgmlType type = GgmlType::kF32;  // F32, F16, BF16, or Q8_0 for GGUF
+  bool force = false;              // replace an earlier export, and nothing else
+};
+
+// What is exported. Everything must stay valid during the export.
+struct ExportedModel {
+  std::string name;  // of the run
+  nn::ModelConfig model;
+  double dropout = 0.0;
+  std::vector<TensorSource> weights;           // every parameter of the model, in its order
+  const data::Tokenizer* tokenizer = nullptr;  // null if there is none
+  std::vector<checkpoint::ExtraFile> files;    // formats/model_files.h
+};
+
+struct ExportResult {
+  std::vector<std::string> files;    // names of the files in the folder; the file's own name for GGUF
+  std::vector<std::string> remarks;  // what the user should know
+};
+
+// Writes the folder or file, complete or not at all. Error if the format cannot represent the model, or if something of
+// that name exists; an empty folder may, and with `force` an earlier export of the same format.
+ExportResult export_model(const ExportedModel& model, const std::filesystem::path& out, const ExportOptions& options);
+
+// The two formats. `out` has no trailing slash and may be replaced.
+ExportResult export_hf(const ExportedModel& model, const std::filesystem::path& folder, GgmlType type);
+ExportResult export_gguf(const ExportedModel& model, const std::filesystem::path& file, GgmlType type);
+
+}  // namespace quern::formats

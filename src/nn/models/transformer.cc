@@ -1,0 +1,123 @@
+#include "nn/models/transformer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <string>
+#include <utility>
+
+#include "nn/models/gpt2.h"
+#include "nn/models/llama.h"
+
+namespace quern::nn {
+namespace {
+
+std::shared_ptr<RotaryTable> rotary_of(Declaration& model, const ModelConfig& config) {
+  if (!config.has_rotary()) return nullptr;
+  return std::make_shared<RotaryTable>(model, config.positions_limit(), config.head_dim(), config.rotary);
+}
+
+Output output_of(Declaration& model, const ModelConfig& config, const TransformerSpec& spec, ParameterId tokens) {
+  if (!spec.output) return {model, tokens, config.logit_cap};
+  return {model, *spec.output, config.logit_cap};
+}
+
+}  // namespace
+
+TransformerSpec transformer_spec(const ModelConfig& config) {
+  return config.is_gpt2() ? gpt2_spec(config) : llama_spec(config);
+}
+
+struct Transformer::Built {
+  Declaration declaration;
+  Layers layers;
+};
+
+Transformer::Layers::Layers(Declaration& model, const ModelConfig& config, const TransformerSpec& spec)
+    : embedding(model, spec.embedding),
+      rotary(rotary_of(model, config)),
+      blocks(model, config.layers, [&](size_t index) { return spec.block(index, rotary); }),
+      final_norm(model, model.activations.head, spec.final_norm),
+      output(output_of(model, config, spec, embedding.tokens())) {}
+
+Transformer::Built Transformer::build(const ModelConfig& config) {
+  check(config);
+  Declaration declaration(config.storage);
+  Layers layers(declaration, config, transformer_spec(config));
+  declaration.parameters.lay_out();
+  return {std::move(declaration), std::move(layers)};
+}
+
+Declaration Transformer::declare(const ModelConfig& config) { return build(config).declaration; }
+
+Transformer::Transformer(const ModelConfig& config, bool packed) : Transformer(config, build(config), packed) {}
+
+Transformer::Transformer(const ModelConfig& config, Built built, bool packed)
+    : LanguageModel(config, std::move(built.declaration), packed), layers_(std::move(built.layers)) {
+  if (layers_.rotary != nullptr) layers_.rotary->compute();
+}
+
+void Transformer::forward(const Pass& pass) const {
+  assert(pass.rows() <= pass.work.rows() && pass.batch.first_position + pass.batch.T <= config().positions_limit());
+  layers_.embedding.forward(pass, layers_.blocks.input(pass));
+  layers_.blocks.forward(pass);
+}
+
+void Transformer::normalise_output(const Pass& pass) const {
+  float* stream = pass.work.stream.data();
+  layers_.final_norm.forward(pass, pass.work.head(), stream, stream);
+  pass.member.meet();
+}
+
+double Transformer::loss(const MicroBatch& batch, Workspace& work, const Member& member) const {
+  const Pass pass{weights(), batch, work, member};
+  forward(pass);
+  normalise_output(pass);
+  layers_.output.forward(pass);
+  return sum_of_losses(batch, work);
+}
+
+void Transformer::logits(const MicroBatch& batch, float* out, Workspace& work, const Member& member) const {
+  const Pass pass{weights(), batch, work, member};
+  forward(pass);
+  normalise_output(pass);
+  layers_.output.logits(pass, {0, pass.rows()}, out);
+}
+
+void Transformer::decode(const MicroBatch& batch, KeyValueCache& cache, bool logits, Workspace& work,
+                         const Member& member) const {
+  const Pass pass{.weights = weights(), .batch = batch, .work = work, .member = member, .cache = &cache};
+  forward(pass);
+  if (!logits) return;
+  const Range last{pass.rows() - 1, pass.rows()};
+  if (member.leads()) layers_.final_norm.forward_rows(pass, work.stream.data(), work.stream.data(), last);
+  member.meet();
+  layers_.output.logits(pass, last, work.logits.data());
+}
+
+double Transformer::forward_backward(const MicroBatch& batch, const BackwardArgs& args, Workspace& work,
+                                     const Member& member) const {
+  assert(work.has_backward());
+  const Pass pass{weights(), batch, work, member, config().dropout, &args.gradient, args.watch};
+  const size_t n = pass.rows() * config().width;
+  forward(pass);
+  normalise_output(pass);
+  pass.show(layers_.final_norm.name(), work.inner.data(), n);
+  layers_.output.forward_backward(pass, args.scale);
+  if (args.watch != nullptr) pass.show("gradient of " + layers_.final_norm.name(), work.dinner.data(), n);
+  const double sum = sum_of_losses(batch, work);
+  backward(pass);
+  return sum;
+}
+
+void Transformer::backward(const Pass& pass) const {
+  Workspace& work = pass.work;
+  const Range mine = pass.member.part(pass.rows() * config().width);
+  std::fill_n(work.dx.data() + mine.begin, mine.size(), 0.0f);
+  pass.member.meet();
+  layers_.final_norm.backward(pass, work.head());
+  pass.show("gradient of the last block", work.dx.data(), pass.rows() * config().width);
+  layers_.blocks.backward(pass);
+  layers_.embedding.backward(pass);
+}
+
+}  // namespace quern::nn
