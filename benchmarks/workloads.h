@@ -17,5 +17,6 @@ void bench_replay(Context& context);
 void bench_replay_episodes(Context& context);
 void bench_replay_parallel(Context& context);
 void bench_replay_snapshot(Context& context);
+void bench_tokenize(Context& context);
 
 }  // namespace quern::bench

@@ -21,10 +21,9 @@ import random
 import subprocess
 import sys
 import tempfile
-import unicodedata
 
 import gguf
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, normalizers
 
 CONTRACTIONS = r"'s|'t|'re|'ve|'m|'ll|'d"
 LLAMA3 = (r"(?i:" + CONTRACTIONS + r")|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -171,7 +170,7 @@ def golden(path):
 def restored(name, vocabulary, text):
     """What decoding the ids of `text` gives where it is not the text."""
     if vocabulary.pre == "qwen2":
-        return unicodedata.normalize("NFC", text)
+        return normalizers.NFC().normalize_str(text)
     if vocabulary.model == "llama":
         text = text.replace("\u2581", " ")
         if not name.endswith("-never") and "-" in name.removeprefix("llama-spm"):

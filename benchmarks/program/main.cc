@@ -45,7 +45,8 @@ const std::vector<Workload>& workloads() {
       {"replay", {"replay"}, "adding and sampling against memcpy", bench_replay},
       {"replay", {"replay"}, "sequences and n-step returns against plain samples", bench_replay_episodes},
       {"replay", {"replay"}, "concurrent threads and processes against a single one", bench_replay_parallel},
-      {"replay", {"replay"}, "saving and loading snapshots of 2.5 GB", bench_replay_snapshot}};
+      {"replay", {"replay"}, "saving and loading snapshots of 2.5 GB", bench_replay_snapshot},
+      {"tokenize", {"tokenize"}, "tokenizers of every kind against splitting the text only", bench_tokenize}};
   return all;
 }
 
@@ -127,6 +128,7 @@ constexpr const char* kExamples = R"(Examples:
   quern bench kernels --filter gemm/nt --threads 1
   quern bench queue --json > queue.json
   quern bench replay --filter replay/add
+  quern bench tokenize --threads 2
   quern bench train --preset small
   quern bench diagnostics
 
@@ -154,6 +156,7 @@ int run(int argc, char** argv) {
   const Parser kernels = add_group(root, "kernels", "GEMM, attention, LayerNorm, AdamW and vector operations", options);
   const Parser queue = add_group(root, "queue", "Bounded queue, 1x1 to 4x4 producers x consumers", options);
   const Parser replay = add_group(root, "replay", "Replay buffer: rows of 49,924 bytes, up to 5 GB", options);
+  const Parser tokenize = add_group(root, "tokenize", "Tokenizers of every kind, in MB/s of text", options);
   const Parser train = add_train_bench(root, train_options);
   const Parser diagnostics = add_diagnostics_bench(root, diagnostics_options);
   return line.run(argc, argv, [&] {
@@ -162,9 +165,11 @@ int run(int argc, char** argv) {
     if (kernels.parsed()) return run_bench("kernels", options);
     if (queue.parsed()) return run_bench("queue", options);
     if (replay.parsed()) return run_bench("replay", options);
+    if (tokenize.parsed()) return run_bench("tokenize", options);
     if (train.parsed()) return run_train_bench(train_options);
     if (diagnostics.parsed()) return run_diagnostics_bench(diagnostics_options);
-    throw Error("bench: expected kernels, queue, replay, train, diagnostics or --list; run `quern bench --help`");
+    throw Error(
+        "bench: expected kernels, queue, replay, tokenize, train, diagnostics or --list; run `quern bench --help`");
   });
 }
 

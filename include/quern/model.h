@@ -41,7 +41,8 @@ class Model {
   std::string config() const;          // every setting of the run, as TOML
   uint64_t step() const;               // optimizer steps it was trained for
   size_t parameters() const;           // number of weights
-  size_t context() const;              // max tokens in a sequence
+  size_t context() const;              // tokens per sequence in training and evaluation
+  size_t max_context() const;          // max tokens in a sequence; the same, or more for an imported model
   size_t vocabulary() const;           // rows of the token table, V below; at least the number of the tokenizer's ids
   std::string weights_hash() const;    // SHA-256 of all weights, as hex digits
 
@@ -49,12 +50,12 @@ class Model {
   Tokenizer tokenizer() const;
 
   // `tokens` are sequences of `length` tokens each, one after another. Returns the logits of every position, (tokens,
-  // V): those of position t predict token t + 1. Error unless length is 1 to context() and divides the number of
+  // V): those of position t predict token t + 1. Error unless length is 1 to max_context() and divides the number of
   // tokens.
   std::vector<float> logits(std::span<const int32_t> tokens, size_t length, size_t threads = 0) const;
 
   // Mean loss in nats of predicting each token except the first of its sequence. Error unless length is 2 to
-  // context() + 1 and divides the number of tokens.
+  // max_context() + 1 and divides the number of tokens.
   double loss(std::span<const int32_t> tokens, size_t length, size_t threads = 0) const;
 
   // Evaluates on the text held out from training, or on these files and folders: text or token shards. Error when the

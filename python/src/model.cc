@@ -170,6 +170,9 @@ void bind_model(py::module_& module) {
       .def_property_readonly(
           "context", [](const TrainedModel& self) { return self.model->config().context; }, kContextDoc)
       .def_property_readonly(
+          "max_context", [](const TrainedModel& self) { return self.model->config().positions_limit(); },
+          kMaxContextDoc)
+      .def_property_readonly(
           "vocabulary", [](const TrainedModel& self) { return self.model->config().vocabulary; }, kVocabularyDoc)
       .def_property_readonly("weights_hash", weights_hash, kWeightsHashDoc)
       .def("__repr__", repr);

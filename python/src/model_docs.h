@@ -41,10 +41,16 @@ inline constexpr const char* kParametersDoc = R"(Number of parameters.
 >>> model.parameters > model.vocabulary * model.config["model"]["width"]
 True)";
 
-inline constexpr const char* kContextDoc = R"(Maximum number of tokens in a sequence.
+inline constexpr const char* kContextDoc = R"(Number of tokens per sequence in training and evaluation.
 
 >>> tokens = model.encode("Once upon a time, in a house at the end of the road, there was a cat.")
 >>> logits = model.logits(tokens[-model.context:]))";
+
+inline constexpr const char* kMaxContextDoc = R"(Maximum number of tokens in a sequence: `context`, or more if the setting
+model.max_context says so, as for imported models.
+
+>>> model.max_context >= model.context
+True)";
 
 inline constexpr const char* kVocabularyDoc = R"(Number of rows in the token table: the last dimension of logits().
 
@@ -105,7 +111,7 @@ inline constexpr const char* kDecodeDoc = R"(Returns the text of the token ids. 
 inline constexpr const char* kLogitsDoc = R"(Returns the logits of every position, as float32.
 
 The shape is (T, V) for T tokens and (B, T, V) for tokens of shape (B, T). V is the vocabulary, padding rows included.
-The logits at position t predict the token that follows tokens 0 ... t. T is at most `context`. `threads`: number of
+The logits at position t predict the token that follows tokens 0 ... t. T is at most `max_context`. `threads`: number of
 threads, every core by default; results are bit-identical for any number.
 
 >>> tokens = model.encode("Once upon")
@@ -115,7 +121,7 @@ True)";
 inline constexpr const char* kLossDoc =
     R"(Returns the mean loss, in nats, of predicting each token from the preceding tokens of its sequence.
 
-`tokens` is one sequence, or several of equal length, of 2 to `context` + 1 tokens. `threads` as for logits().
+`tokens` is one sequence, or several of equal length, of 2 to `max_context` + 1 tokens. `threads` as for logits().
 
 >>> model.loss(model.encode("Once upon a time")) < model.loss(model.encode("emit a nopu ecnO"))
 True)";

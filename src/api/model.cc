@@ -35,6 +35,7 @@ std::string Model::config() const { return train::to_toml(impl_->trained.config)
 uint64_t Model::step() const { return impl_->trained.state.step; }
 size_t Model::parameters() const { return impl_->trained.model->parameters().count(); }
 size_t Model::context() const { return impl_->trained.model->config().context; }
+size_t Model::max_context() const { return impl_->trained.model->config().positions_limit(); }
 size_t Model::vocabulary() const { return impl_->trained.model->config().vocabulary; }
 std::string Model::weights_hash() const { return checkpoint::weights_hash(impl_->trained.weights()); }
 

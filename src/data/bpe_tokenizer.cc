@@ -188,7 +188,7 @@ void BpeTokenizer::encode_piece(std::string_view piece, Scratch& scratch, std::v
   if (piece.size() > WordCache::kMaxWordBytes) return merge_piece(piece, scratch, ids);
   const WordCache::Key key(piece);
   if (const auto known = scratch.cache.find(key)) {
-    ids.insert(ids.end(), known->begin(), known->end());
+    for (const int32_t id : *known) ids.push_back(id);  // most often one: not worth a call of memmove
     return;
   }
   const size_t before = ids.size();

@@ -81,7 +81,11 @@ void append_decomposed(std::string_view text, CodePoints& points) {
   }
 }
 
-int combining_class(utf8proc_int32_t point) { return utf8proc_get_property(point)->combining_class; }
+// Marks that the table does not know are starters, whatever the version of the library.
+int combining_class(utf8proc_int32_t point) {
+  return UnicodeClasses::get().is_unstable(static_cast<uint32_t>(point)) ? utf8proc_get_property(point)->combining_class
+                                                                         : 0;
+}
 
 // Marks between two starters by combining class. utf8proc's own ordering takes quadratic time for a long run of marks.
 void order(CodePoints& points) {

@@ -10,8 +10,8 @@ namespace quern::data {
 // on each side of them is normalised on its own.
 //
 // Text without characters that may change is only scanned, at about the speed of memory; otherwise only the characters
-// around those are normalised. Takes O(n log n) for n bytes of any text. Compositions are those of libutf8proc
-// (Debian 12: Unicode 15).
+// around those are normalised. Takes O(n log n) for n bytes of any text. The version of Unicode is 9, that of Hugging
+// Face `tokenizers`, so that ids are the same: newer combining marks stay where they are.
 std::string_view to_nfc(std::string_view text, std::string& scratch);
 
 }  // namespace quern::data

@@ -110,17 +110,19 @@ void Tokenizer::save(const std::string& path) const {
   write_file(path, to_json());
 }
 
-std::unique_ptr<Tokenizer> Tokenizer::load(const std::string& path) { return from_json(File(path).read(), path); }
+std::unique_ptr<Tokenizer> Tokenizer::load(const std::string& path) {
+  const std::string json = File(path).read();
+  const std::filesystem::path file(path);
+  const std::string config = (file.parent_path() / "tokenizer_config.json").string();
+  std::error_code ignored;  // a file that cannot be looked for is not there
+  if (file.filename() != "tokenizer.json" || !std::filesystem::exists(config, ignored)) return from_json(json, path);
+  return read_tokenizer_json(json, path, {.fallback_end_of_text = end_of_text_in_config(File(config).read(), config)});
+}
 
 std::unique_ptr<Tokenizer> Tokenizer::load_from(const std::string& path) {
   std::error_code ignored;  // if this fails, opening fails too and reports the reason
-  if (!std::filesystem::is_directory(path, ignored)) return load(path);
-  const std::filesystem::path folder(path);
-  const std::string file = (folder / "tokenizer.json").string();
-  const std::string config = (folder / "tokenizer_config.json").string();
-  const std::string json = File(file).read();
-  if (!std::filesystem::exists(config, ignored)) return from_json(json, file);
-  return read_tokenizer_json(json, file, {.fallback_end_of_text = end_of_text_in_config(File(config).read(), config)});
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  return load(folder ? (std::filesystem::path(path) / "tokenizer.json").string() : path);
 }
 
 std::unique_ptr<Tokenizer> Tokenizer::from_json(std::string_view json, std::string_view where,

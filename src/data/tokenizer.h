@@ -89,10 +89,10 @@ class Tokenizer {
   // `end_of_text` is the content of the token that ends a document, which tokenizer.json does not tell; it must be in
   // the vocabulary. Without it, it is the one that the file is marked with (to_json() does that), otherwise
   // <|endoftext|>, <|end_of_text|> with Llama 3's pre-tokenizer, or </s> with SentencePiece.
+  //
+  // If there is a tokenizer_config.json next to a tokenizer.json that is not marked, its eos_token ends documents.
   static std::unique_ptr<Tokenizer> load(const std::string& path);
-  // A file, or a directory with a tokenizer.json. If the directory has a tokenizer_config.json, its eos_token ends
-  // documents, unless tokenizer.json is marked.
-  static std::unique_ptr<Tokenizer> load_from(const std::string& path);
+  static std::unique_ptr<Tokenizer> load_from(const std::string& path);  // a file, or a directory with a tokenizer.json
   static std::unique_ptr<Tokenizer> from_json(std::string_view json, std::string_view where,
                                               const std::optional<std::string>& end_of_text = {});
 

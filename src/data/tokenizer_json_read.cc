@@ -38,6 +38,12 @@ class Vocabulary {
     }
   }
 
+  // Null if there is no such token.
+  const int32_t* find(const std::string& key) const {
+    const auto found = id_of_.find(key);
+    return found == id_of_.end() ? nullptr : &found->second;
+  }
+
   int32_t id_of(const JsonNode& where, const std::string& key) const {
     const auto found = id_of_.find(key);
     if (found == id_of_.end()) {
@@ -113,14 +119,45 @@ std::pair<std::string, std::string> read_merge(const JsonNode& merge) {
   return {text.substr(0, space), text.substr(space + 1)};
 }
 
+// The same without messages; false if it is not a merge.
+bool split_merge(const Json& merge, std::string& left, std::string& right) {
+  if (merge.is_array()) {
+    if (merge.size() != 2 || !merge[0].is_string() || !merge[1].is_string()) return false;
+    left = merge[0].get_ref<const std::string&>();
+    right = merge[1].get_ref<const std::string&>();
+    return true;
+  }
+  if (!merge.is_string()) return false;
+  const std::string& text = merge.get_ref<const std::string&>();
+  const size_t space = text.find(' ');
+  if (space == std::string::npos || text.find(' ', space + 1) != std::string::npos) return false;
+  left.assign(text, 0, space);
+  right.assign(text, space + 1);
+  return true;
+}
+
 std::vector<Merge> read_merges(const JsonNode& list, const Vocabulary& vocabulary) {
   std::vector<Merge> merges;
-  for (size_t i = 0; i < list.size(); ++i) {
+  const size_t count = list.size();
+  merges.reserve(count);
+  std::string left, right, both;
+  for (size_t i = 0; i < count; ++i) {
+    if (split_merge(list.value()[i], left, right)) {
+      both = left;
+      both += right;
+      const int32_t *const first = vocabulary.find(left), *const second = vocabulary.find(right),
+                           *const result = vocabulary.find(both);
+      if (first != nullptr && second != nullptr && result != nullptr) {
+        merges.push_back({.left = *first, .right = *second, .result = *result});
+        continue;
+      }
+    }
+    // Again, for the message, with a path that takes longer to format than a merge to read.
     const JsonNode merge = list.at(i);
-    const auto [left, right] = read_merge(merge);
-    merges.push_back({.left = vocabulary.id_of(merge, left),
-                      .right = vocabulary.id_of(merge, right),
-                      .result = vocabulary.id_of(merge, left + right)});
+    const auto [first, second] = read_merge(merge);
+    merges.push_back({.left = vocabulary.id_of(merge, first),
+                      .right = vocabulary.id_of(merge, second),
+                      .result = vocabulary.id_of(merge, first + second)});
   }
   return merges;
 }

@@ -25,13 +25,26 @@ class WordCache {
    public:
     // 1 to kMaxWordBytes bytes.
     explicit Key(std::string_view word) noexcept {
-      std::array<char, 24> bytes{};
-      std::memcpy(bytes.data(), word.data(), word.size());
-      bytes.back() = static_cast<char>(word.size());
-      std::memcpy(words_.data(), bytes.data(), sizeof words_);
+      const char* const at = word.data();
+      const size_t n = word.size();
+      if (n < 8) {
+        words_[0] = tail(at, n);
+      } else {
+        words_[0] = eight(at);
+        if (n < 16) {
+          words_[1] = tail(at + 8, n - 8);
+        } else {
+          words_[1] = eight(at + 8);
+          words_[2] = tail(at + 16, n - 16);
+        }
+      }
+      words_[2] |= uint64_t{n} << 56;
     }
     Key() noexcept = default;
-    friend bool operator==(const Key&, const Key&) = default;
+    // Without the call of memcmp that comparing the arrays would be.
+    friend bool operator==(const Key& a, const Key& b) noexcept {
+      return ((a.words_[0] ^ b.words_[0]) | (a.words_[1] ^ b.words_[1]) | (a.words_[2] ^ b.words_[2])) == 0;
+    }
 
     size_t where() const noexcept {
       uint64_t mixed = words_[0] * 0x9E3779B97F4A7C15u;
@@ -41,6 +54,25 @@ class WordCache {
     }
 
    private:
+    static uint64_t eight(const char* at) noexcept {
+      uint64_t word = 0;
+      std::memcpy(&word, at, sizeof word);
+      return word;
+    }
+    // Less than eight bytes, by two loads that overlap: a copy of variable length would be a call.
+    static uint64_t tail(const char* at, size_t n) noexcept {
+      if (n >= 4) return two<uint32_t>(at, n);
+      if (n >= 2) return two<uint16_t>(at, n);
+      return n == 0 ? 0 : static_cast<unsigned char>(*at);
+    }
+    template <typename Half>
+    static uint64_t two(const char* at, size_t n) noexcept {
+      Half low = 0, high = 0;
+      std::memcpy(&low, at, sizeof low);
+      std::memcpy(&high, at + n - sizeof high, sizeof high);
+      return low | uint64_t{high} << 8 * (n - sizeof high);
+    }
+
     std::array<uint64_t, 3> words_{};  // all zero: no word, since words are not empty
   };
 

@@ -94,7 +94,7 @@ TrainedModel load_model(const std::filesystem::path& path, const Warn& warn, std
   const size_t vocabulary = saved.model.vocabulary;
   TrainedModel trained{.folder = saved.folder,
                        .config = saved.config,
-                       .model = nn::make_language_model(saved.model, true),
+                       .model = nn::make_language_model(saved.model, nn::Packing::for_inference()),
                        .tokenizer = std::move(saved.tokenizer),
                        .state = saved.checkpoint.state(),
                        .end_tokens = read_end_tokens(saved.folder / formats::kGenerationConfigFile, vocabulary, warn)};

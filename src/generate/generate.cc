@@ -15,8 +15,6 @@ size_t checked_count(size_t max_tokens) {
   throw Error("[generate] max_tokens: expected at most {}, found {}", kMax, max_tokens);
 }
 
-std::optional<int32_t> begin_of_text(const data::Tokenizer&) { return std::nullopt; }
-
 std::vector<int32_t> sorted_ends(std::optional<int32_t> end_of_text, const GenerateOptions& options,
                                  size_t vocabulary) {
   for (const int32_t token : options.end_tokens) {
@@ -34,7 +32,7 @@ std::vector<int32_t> sorted_ends(std::optional<int32_t> end_of_text, const Gener
 
 Prompt prompt_of(const data::Tokenizer& tokenizer, std::string text) {
   std::vector<int32_t> tokens = tokenizer.encode(text);
-  const std::optional<int32_t> begin = begin_of_text(tokenizer), end = tokenizer.end_of_text();
+  const std::optional<int32_t> begin = tokenizer.begin_of_text(), end = tokenizer.end_of_text();
   if (begin && (tokens.empty() || tokens.front() != *begin)) tokens.insert(tokens.begin(), *begin);
   if (tokens.empty()) tokens = end ? std::vector{*end} : default_prompt(tokenizer).tokens;
   return {std::move(tokens), std::move(text)};

@@ -126,7 +126,9 @@ std::span<Sampler::Candidate> Sampler::top_p(std::span<Candidate> candidates) co
   if (sampling_.top_p == 1.0f) return candidates;
   double total = 0;
   for (const Candidate& candidate : candidates) total += candidate.weight;
-  const double wanted = static_cast<double>(sampling_.top_p) * total;
+  const double p = static_cast<double>(sampling_.top_p), wanted = p * total;
+  // All tokens below this weight together have less than half of the probability that top_p leaves out.
+  candidates = at_least(0.5 * (1.0 - p) * total / static_cast<double>(candidates.size()), candidates);
   double sum = 0;
   size_t saved = 0;
   for (size_t sorted = 0; saved < candidates.size() && sum < wanted;) {
@@ -140,12 +142,15 @@ std::span<Sampler::Candidate> Sampler::top_p(std::span<Candidate> candidates) co
   return candidates.first(saved);
 }
 
-// Keeps the order. The most likely token has the weight 1 and always stays.
+// The most likely token has the weight 1 and always stays.
 std::span<Sampler::Candidate> Sampler::min_p(std::span<Candidate> candidates) const {
-  if (sampling_.min_p == 0.0f) return candidates;
-  const auto least = static_cast<double>(sampling_.min_p);
+  return sampling_.min_p == 0.0f ? candidates : at_least(static_cast<double>(sampling_.min_p), candidates);
+}
+
+// Keeps the order.
+std::span<Sampler::Candidate> Sampler::at_least(double weight, std::span<Candidate> candidates) {
   const auto end = std::remove_if(candidates.begin(), candidates.end(),
-                                  [least](const Candidate& candidate) { return candidate.weight < least; });
+                                  [weight](const Candidate& candidate) { return candidate.weight < weight; });
   return candidates.first(static_cast<size_t>(end - candidates.begin()));
 }
 

@@ -55,6 +55,7 @@ class Sampler {
   std::span<Candidate> top_of(std::span<const float> logits, size_t k);
   std::span<Candidate> top_p(std::span<Candidate> candidates) const;
   std::span<Candidate> min_p(std::span<Candidate> candidates) const;
+  static std::span<Candidate> at_least(double weight, std::span<Candidate> candidates);
   int32_t draw(std::span<const Candidate> candidates, uint32_t index) const;
 
   Sampling sampling_;

@@ -3,9 +3,9 @@
 #include <utility>
 
 namespace quern::nn {
-Model::Model(Declaration declaration, bool packed)
+Model::Model(Declaration declaration, Packing packing)
     : declaration_(std::move(declaration)),
-      weights_(declaration_.parameters, packed, declaration_.activations.storage) {}
+      weights_(declaration_.parameters, packing, declaration_.activations.storage) {}
 
 void Model::initialise(uint64_t seed) {
   nn::initialise(declaration_.parameters, seed, weights_.values());

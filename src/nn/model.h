@@ -49,9 +49,9 @@ class Model {
   virtual double loss(const MicroBatch& batch, Workspace& work, const Member& member = {}) const = 0;
 
  protected:
-  // The declaration's parameters must be laid out. `packed` as for Weights. The weights are zero until initialise(), or
+  // The declaration's parameters must be laid out. `packing` as for Weights. The weights are zero until initialise(), or
   // until they are loaded into weights().values().
-  Model(Declaration declaration, bool packed);
+  Model(Declaration declaration, Packing packing);
 
  private:
   Declaration declaration_;

@@ -19,18 +19,25 @@ size_t copies_size(const Parameter& matrix) {
 
 }  // namespace
 
-Weights::Weights(const ParameterTable& table, bool packed, kernels::DType storage)
+Weights::Weights(const ParameterTable& table, Packing packing, kernels::DType storage)
     : table_(&table), values_(table.size(), Fill::kZero), storage_(storage) {
-  if (!packed && storage == kernels::DType::kF32) return;
+  const bool narrow = storage != kernels::DType::kF32;
+  const bool forward = packing.forward || narrow, backward = packing.backward || (narrow && !packing.forward);
+  if (!forward && !backward) return;
   size_t elements = 0;
+  const auto add = [&](bool exists, size_t K, size_t N) {
+    if (!exists) return Packed::kNone;
+    const size_t at = elements;
+    elements += copy_size(K, N);
+    return at;
+  };
   for (const Parameter& parameter : table.all()) {
     copies_.emplace_back();
     if (parameter.product == Product::kNone) continue;
     const size_t rows = parameter.rows(), width = parameter.width();
     const bool in_out = parameter.product == Product::kInOut;
-    copies_.back() = {.forward = elements,
-                      .backward = elements + (in_out ? copy_size(rows, width) : copy_size(width, rows))};
-    elements += copies_size(parameter);
+    copies_.back().forward = add(forward, in_out ? rows : width, in_out ? width : rows);
+    copies_.back().backward = add(backward, in_out ? width : rows, in_out ? rows : width);
   }
   packed_ = AlignedBuffer<std::byte>(elements * kernels::size_of(storage), Fill::kZero);
 }
@@ -47,8 +54,8 @@ Matrix Weights::matrix(ParameterId id) const {
   Matrix matrix{.values = at(id), .width = (*table_)[id].width(), .packed_type = storage_};
   if (copies_.empty()) return matrix;
   const Packed& packed = copies_[static_cast<size_t>(id)];
-  matrix.packed_forward = at(packed.forward);
-  matrix.packed_backward = at(packed.backward);
+  if (packed.forward != Packed::kNone) matrix.packed_forward = at(packed.forward);
+  if (packed.backward != Packed::kNone) matrix.packed_backward = at(packed.backward);
   return matrix;
 }
 
@@ -63,30 +70,29 @@ void Weights::repack(size_t segment) {
   repack(s.parameter, s.row, s.rows);
 }
 
+void Weights::pack(kernels::PackB args, size_t element) {
+  if (element == Packed::kNone) return;
+  args.packed = at(element);
+  args.packed_type = storage_;
+  kernels::pack_b(args);
+}
+
 // Rows of a matrix are rows of the operand W (K = rows) and columns of the operand W^T (K = width).
 void Weights::repack(ParameterId id, size_t row, size_t rows) {
   const Parameter& parameter = (*table_)[id];
   if (parameter.product == Product::kNone) return;
   const size_t width = parameter.width();
-  const Timed timed(kPackWeights, static_cast<double>(rows * width * 2 * (sizeof(float) + kernels::size_of(storage_))));
   const Packed& packed = copies_[static_cast<size_t>(id)];
+  const size_t copies = (packed.forward != Packed::kNone ? 1 : 0) + (packed.backward != Packed::kNone ? 1 : 0);
+  const Timed timed(kPackWeights,
+                    static_cast<double>(rows * width * copies * (sizeof(float) + kernels::size_of(storage_))));
   const bool in_out = parameter.product == Product::kInOut;
   const kernels::Operand weight{at(id), width};
   const Range mine{row, row + rows};
-  kernels::pack_b({.layout = Layout::kNN,
-                   .b = weight,
-                   .K = parameter.rows(),
-                   .packed = at(in_out ? packed.forward : packed.backward),
-                   .packed_type = storage_,
-                   .rows = mine,
-                   .columns = {0, width}});
-  kernels::pack_b({.layout = Layout::kNT,
-                   .b = weight,
-                   .K = width,
-                   .packed = at(in_out ? packed.backward : packed.forward),
-                   .packed_type = storage_,
-                   .rows = {0, width},
-                   .columns = mine});
+  pack({.layout = Layout::kNN, .b = weight, .K = parameter.rows(), .rows = mine, .columns = {0, width}},
+       in_out ? packed.forward : packed.backward);
+  pack({.layout = Layout::kNT, .b = weight, .K = width, .rows = {0, width}, .columns = mine},
+       in_out ? packed.backward : packed.forward);
 }
 
 }  // namespace quern::nn

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/aligned_buffer.h"
+#include "kernels/gemm.h"
 #include "kernels/types.h"
 #include "nn/parameter_table.h"
 
@@ -21,13 +22,24 @@ struct Matrix {
   kernels::DType packed_type = kernels::DType::kF32;
 };
 
+// Which copies of each matrix exist in the order in which GEMM reads it.
+struct Packing {
+  Packing(bool all) : forward(all), backward(all) {}  // true: for training, false: none
+  static Packing for_inference() { return {true, false}; }
+
+  bool forward, backward;  // for the products of forward, and of the input gradient
+
+ private:
+  Packing(bool with_forward, bool with_backward) : forward(with_forward), backward(with_backward) {}
+};
+
 class Weights {
  public:
-  // Zero weights. `packed` stores two more copies of each matrix that products use, in the order in which GEMM reads
-  // it. This pays off when several micro-batches share a step, because packing is then done once instead of per
-  // micro-batch. Results are bit-identical either way. With 16-bit `storage`, products use the packed copies, which
-  // then always exist. `table` must outlive the weights.
-  Weights(const ParameterTable& table, bool packed, kernels::DType storage = kernels::DType::kF32);
+  // Zero weights. Packed copies pay off when several micro-batches, or tokens, use the same weights, because packing is
+  // then done once instead of for each of them. Results are bit-identical either way. With 16-bit `storage`, products
+  // use the packed copies, which then exist at least for forward; backward needs both. `table` must outlive the
+  // weights.
+  Weights(const ParameterTable& table, Packing packing, kernels::DType storage = kernels::DType::kF32);
 
   // Size in bytes of both packed copies of all matrices.
   static size_t packed_bytes(const ParameterTable& table, kernels::DType storage);
@@ -47,9 +59,10 @@ class Weights {
  private:
   struct Packed {
     static constexpr size_t kNone = SIZE_MAX;
-    size_t forward = kNone, backward = kNone;  // offsets in packed_, in elements
+    size_t forward = kNone, backward = kNone;  // offsets in packed_, in elements; kNone: no such copy
   };
   void repack(ParameterId id, size_t row, size_t rows);
+  void pack(kernels::PackB args, size_t element);
   std::byte* at(size_t element) { return packed_.data() + element * kernels::size_of(storage_); }
   const std::byte* at(size_t element) const { return packed_.data() + element * kernels::size_of(storage_); }
 

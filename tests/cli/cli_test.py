@@ -35,7 +35,7 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage("bench", "frobnicate", says="unknown command 'frobnicate'; run `quern bench --help`")
 
     def test_bench_needs_a_benchmark(self):
-        self.assert_bad_usage("bench", says="kernels, queue, replay, train, diagnostics or --list")
+        self.assert_bad_usage("bench", says="kernels, queue, replay, tokenize, train, diagnostics or --list")
 
     def test_unknown_flag(self):
         self.assert_bad_usage("info", "--frobnicate", says="unknown flag '--frobnicate'; run `quern info --help`")
@@ -67,7 +67,7 @@ class Usage(unittest.TestCase):
 
     def test_help_has_examples(self):
         for command in ([], ["info"], ["bench"], ["bench", "kernels"], ["bench", "queue"], ["bench", "replay"],
-                        ["bench", "train"], ["train"], ["generate"], ["eval"], ["tokenize"]):
+                        ["bench", "tokenize"], ["bench", "train"], ["train"], ["generate"], ["eval"], ["tokenize"]):
             run = quern(*command, "--help")
             self.assertEqual((run.returncode, run.stderr), (0, ""))
             self.assertIn("Examples:\n  quern ", run.stdout)
@@ -143,7 +143,7 @@ class Bench(unittest.TestCase):
         run = quern("bench", "--list")
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         for name in ("gemm", "adamw", "layernorm", "rmsnorm", "attention", "gelu", "accumulate", "norm", "convert", "queue",
-                     "replay", "tiny"):
+                     "replay", "tokenize", "tiny"):
             self.assertIn(name, run.stdout)
 
     def test_filter_selects_matching_results(self):
@@ -158,6 +158,10 @@ class Bench(unittest.TestCase):
 
     def test_queue(self):
         self.assertTrue(all(result["name"].startswith("queue") for result in self.bench("queue")))
+
+    def test_tokenize(self):
+        names = {result["name"] for result in self.bench("tokenize", "--threads", "2")}
+        self.assertLessEqual({"tokenize/gpt2", "tokenize/llama3", "tokenize/sentencepiece/2threads"}, names)
 
     def test_train(self):
         run = quern("bench", "train", "--quick", "--json", "--threads", "2", "--batch", "3", "--context", "32")

@@ -4,6 +4,7 @@
 #include "data/bpe_tokenizer.h"
 #include "data/byte_tokenizer.h"
 #include "data/char_tokenizer.h"
+#include "tests/data/files.h"
 #include "tests/data/tokenizer_models.h"
 #include "tests/data/tokenizer_support.h"
 
@@ -262,6 +263,22 @@ TEST(ModelTokenizers, EndOfTextCanBeChosen) {
   TokenizerParts parts = byte_level_parts(PretokenizerKind::kGpt2);
   parts.eos = 1;
   EXPECT_EQ(make_tokenizer(parts, "test")->to_json(), make_tokenizer(chat->parts(), "test")->to_json());
+}
+
+TEST(ModelTokenizers, EndOfTextComesFromTheConfigBesideTheFile) {
+  const quern::test::Folder folder;
+  const auto write = [&](const char* name, const std::string& text) { folder.write(name, text); };
+  write("tokenizer.json", make_tokenizer(byte_level_parts(PretokenizerKind::kGpt2), "test")->to_json());
+  const std::string path = folder.path().string();
+  EXPECT_EQ(Tokenizer::load_from(path)->end_of_text(), 0);
+  write("tokenizer_config.json", R"({"eos_token": "<|im_start|>"})");
+  EXPECT_EQ(Tokenizer::load_from(path)->end_of_text(), 1);
+  write("tokenizer_config.json", R"({"eos_token": {"content": "<|im_start|>", "special": true}})");
+  EXPECT_EQ(Tokenizer::load_from(path + "/tokenizer.json")->end_of_text(), 1);
+  write("tokenizer_config.json", R"({"eos_token": "no token"})");
+  EXPECT_EQ(Tokenizer::load_from(path)->end_of_text(), 0);
+  write("tokenizer_config.json", "{");
+  EXPECT_EQ(error_of([&] { Tokenizer::load_from(path); }).find("[tokenizer] " + path + "/tokenizer_config.json: "), 0u);
 }
 
 TEST(ModelTokenizers, GgufNames) {

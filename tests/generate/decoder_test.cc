@@ -192,6 +192,49 @@ TEST(Decoder, CapacityLimitsMemoryAndNotTheResult) {
                               small.restart(std::span(tokens).first(19))));
 }
 
+// Trained on sequences of 16, able to address 60: beyond the training length like a model of that context, then slides.
+TEST(Decoder, TheWindowReachesToTheMaximumContext) {
+  for (const nn::Variant& variant : nn::variants()) {
+    nn::ModelConfig config = nn::with(variant, test::small_config(60));
+    nn::Transformer wide(config, true);
+    config.context = 16;
+    config.max_context = 60;
+    nn::Transformer model(config, true);
+    test::fill(wide);
+    test::fill(model);
+    EXPECT_EQ(max_positions(model), 60u);
+    EXPECT_EQ(positions_for(model, 10, 40), 50u);
+    const Tokens tokens = test::random_tokens(75, config.vocabulary);
+    Decoder decoder(model), expected(wide), small(model, {.capacity = 50});
+    EXPECT_TRUE(test::same_bits(test::last_logits(wide, std::span(tokens).first(50)),
+                                decoder.append(std::span(tokens).first(50))))
+        << variant.name;
+    EXPECT_TRUE(
+        test::same_bits(decoder.restart(std::span(tokens).first(50)), small.append(std::span(tokens).first(50))));
+    expected.append(std::span(tokens).first(50));
+    for (size_t t = 50; t < tokens.size(); ++t) {
+      ASSERT_TRUE(test::same_bits(expected.append(tokens[t]), decoder.append(tokens[t]))) << variant.name << ", " << t;
+    }
+    EXPECT_EQ(decoder.window().size(), 45u);  // 61 tokens left 31
+  }
+}
+
+TEST(Decoder, TheCacheHasTheHeadsOfKeysOnly) {
+  const auto bytes = [](size_t kv_heads, size_t capacity) {
+    nn::ModelConfig config = test::small_config(2000);
+    config.family = nn::Family::kLlama;
+    config.heads = 6;
+    config.kv_heads = kv_heads;
+    config.head_width = 16;
+    const nn::Transformer model(config, false);
+    return Decoder(model, {.capacity = capacity}).planned_bytes();
+  };
+  const size_t all = bytes(6, 1920) - bytes(6, 896), half = bytes(3, 1920) - bytes(3, 896);
+  const size_t scores = bytes(1, 1920) - bytes(1, 896) - (all - half) / 3;  // of attention, whatever the heads
+  EXPECT_EQ(all - half, size_t{1024} * 2 * 3 * 16 * 3 * sizeof(float));
+  EXPECT_LT(scores, all / 6);
+}
+
 TEST(Decoder, PositionsForATextAreItsTokensUpToTheLimitOfTheModel) {
   const nn::Transformer model(test::small_config(100), false);
   constexpr size_t kHuge = std::numeric_limits<size_t>::max();

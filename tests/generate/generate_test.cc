@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "data/bpe_tokenizer.h"
 #include "data/bpe_trainer.h"
 #include "data/char_tokenizer.h"
 #include "generate/model.h"
@@ -294,6 +295,25 @@ TEST(EmptyPrompt, StartsADocument) {
   EXPECT_EQ(prompt_of(*bpe, "").text, "");
   const auto characters = data::CharTokenizer::from_text("a b\n", "text");
   EXPECT_EQ(prompt_of(*characters, "").tokens, default_prompt(*characters).tokens);
+}
+
+// All bytes, and <s> and </s>, which begin and end a text.
+TEST(Prompt, StartsWithTheBeginOfTextOnce) {
+  data::BpeModel model;
+  for (int byte = 0; byte < 256; ++byte) model.tokens.emplace_back(1, static_cast<char>(byte));
+  for (const char* text : {"<s>", "</s>"}) {
+    model.added.push_back({.content = text, .id = static_cast<int32_t>(model.tokens.size())});
+    model.tokens.emplace_back(text);
+  }
+  model.begin_of_text = 256;
+  model.end_of_text = 257;
+  const data::BpeTokenizer tokenizer(model, "test");
+  EXPECT_EQ(prompt_of(tokenizer, "ab").tokens, (Tokens{256, 'a', 'b'}));
+  EXPECT_EQ(prompt_of(tokenizer, "ab").text, "ab");
+  EXPECT_EQ(prompt_of(tokenizer, "<s>ab").tokens, (Tokens{256, 'a', 'b'}));
+  EXPECT_EQ(prompt_of(tokenizer, "a<s>").tokens, (Tokens{256, 'a', 256}));
+  EXPECT_EQ(prompt_of(tokenizer, "").tokens, Tokens{256});
+  EXPECT_EQ(default_prompt(tokenizer).tokens, (Tokens{256, '\n'}));
 }
 
 }  // namespace

@@ -6,8 +6,8 @@ namespace quern::nn {
 
 Declaration declare(const ModelConfig& config) { return Transformer::declare(config); }
 
-std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, bool packed) {
-  return std::make_unique<Transformer>(config, packed);
+std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, Packing packing) {
+  return std::make_unique<Transformer>(config, packing);
 }
 
 }  // namespace quern::nn

@@ -22,8 +22,8 @@ class LanguageModel : public Model {
                       const Member& member = {}) const = 0;
 
  protected:
-  LanguageModel(const ModelConfig& config, Declaration declaration, bool packed)
-      : Model(std::move(declaration), packed), config_(config) {}
+  LanguageModel(const ModelConfig& config, Declaration declaration, Packing packing)
+      : Model(std::move(declaration), packing), config_(config) {}
 
  private:
   ModelConfig config_;
@@ -32,6 +32,6 @@ class LanguageModel : public Model {
 // What the model of this config consists of. Throws Error if the config is not valid.
 Declaration declare(const ModelConfig& config);
 
-std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, bool packed);
+std::unique_ptr<LanguageModel> make_language_model(const ModelConfig& config, Packing packing);
 
 }  // namespace quern::nn

@@ -49,10 +49,10 @@ Transformer::Built Transformer::build(const ModelConfig& config) {
 
 Declaration Transformer::declare(const ModelConfig& config) { return build(config).declaration; }
 
-Transformer::Transformer(const ModelConfig& config, bool packed) : Transformer(config, build(config), packed) {}
+Transformer::Transformer(const ModelConfig& config, Packing packing) : Transformer(config, build(config), packing) {}
 
-Transformer::Transformer(const ModelConfig& config, Built built, bool packed)
-    : LanguageModel(config, std::move(built.declaration), packed), layers_(std::move(built.layers)) {
+Transformer::Transformer(const ModelConfig& config, Built built, Packing packing)
+    : LanguageModel(config, std::move(built.declaration), packing), layers_(std::move(built.layers)) {
   if (layers_.rotary != nullptr) layers_.rotary->compute();
 }
 

@@ -27,7 +27,7 @@ TransformerSpec transformer_spec(const ModelConfig& config);
 
 class Transformer final : public LanguageModel {
  public:
-  Transformer(const ModelConfig& config, bool packed);
+  Transformer(const ModelConfig& config, Packing packing);
 
   // What the model consists of, without allocating it.
   static Declaration declare(const ModelConfig& config);
@@ -50,7 +50,7 @@ class Transformer final : public LanguageModel {
   };
   struct Built;
   static Built build(const ModelConfig& config);
-  Transformer(const ModelConfig& config, Built built, bool packed);
+  Transformer(const ModelConfig& config, Built built, Packing packing);
 
   void forward(const Pass& pass) const;
   void normalise_output(const Pass& pass) const;
