@@ -1,6 +1,9 @@
 #include "formats/hf_tokenizer.h"
 
+#include <fmt/format.h>
+
 #include "core/json.h"
+#include "data/tokenizer_json.h"
 #include "formats/model_files.h"
 
 namespace quern::formats {
@@ -21,12 +24,23 @@ std::string config_json(const data::Tokenizer* tokenizer, size_t context) {
   return json_text(json, 2) + "\n";
 }
 
+// The mark of the token that ends a document is Quern's own: tokenizer_config.json has the same, and the `tokenizers`
+// library prints a line about fields that it does not know.
+std::string without_mark(std::string text) {
+  if (text.find(fmt::format("\"{}\"", data::kEndOfTextMark)) == std::string::npos) return text;
+  nlohmann::ordered_json json = parse_ordered_json(text);
+  if (!json.is_object() || !json.contains("added_tokens") || !json["added_tokens"].is_array()) return text;
+  bool marked = false;
+  for (auto& token : json["added_tokens"]) marked |= token.is_object() && token.erase(data::kEndOfTextMark) > 0;
+  return marked ? json_text(json, 2) + "\n" : text;
+}
+
 }  // namespace
 
 std::vector<checkpoint::ExtraFile> hf_tokenizer_files(const data::Tokenizer* tokenizer, size_t context,
                                                       std::span<const checkpoint::ExtraFile> files) {
   std::vector<checkpoint::ExtraFile> all;
-  if (tokenizer != nullptr) all.push_back({.name = "tokenizer.json", .text = tokenizer->to_json()});
+  if (tokenizer != nullptr) all.push_back({.name = "tokenizer.json", .text = without_mark(tokenizer->to_json())});
   if (find_file(files, kTokenizerConfigFile) == nullptr) {
     all.push_back({.name = kTokenizerConfigFile, .text = config_json(tokenizer, context)});
   }
