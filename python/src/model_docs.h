@@ -94,8 +94,9 @@ source is a Hugging Face folder (config.json, safetensors, tokenizer.json) or a 
 must be new or empty. context is the length of sequences in training, by default that of the model, at most 1024.
 
 >>> import tempfile
->>> smol = quern.import_model(folder, tempfile.mkdtemp())
->>> smol.weights_hash == model.weights_hash
+>>> folder = model.export(tempfile.mkdtemp())
+>>> imported = quern.import_model(folder, tempfile.mkdtemp())
+>>> imported.weights_hash == model.weights_hash
 True)";
 
 inline constexpr const char* kEncodeDoc = R"(Returns the token ids of a str or of bytes, as int32.
