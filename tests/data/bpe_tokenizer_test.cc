@@ -186,7 +186,7 @@ TEST(BpeTokenizer, RejectsInconsistentParts) {
   EXPECT_EQ(message(good), "no error");
   BpeModel bad = good;
   bad.tokens[5] = "zz";
-  EXPECT_EQ(message(bad), "[tokenizer] m: expected a token for each of the 256 bytes, found none for 0x26");
+  EXPECT_EQ(message(bad), "[tokenizer] m: expected a token for each byte of ordinary text, found none for 0x26");
   bad = good, bad.tokens.emplace_back("ab");
   EXPECT_EQ(message(bad), "[tokenizer] m: tokens 256 and 257 are both \"ab\"");
   bad = good, bad.tokens.emplace_back();
