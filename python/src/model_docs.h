@@ -46,8 +46,10 @@ inline constexpr const char* kContextDoc = R"(Number of tokens per sequence in t
 >>> tokens = model.encode("Once upon a time, in a house at the end of the road, there was a cat.")
 >>> logits = model.logits(tokens[-model.context:]))";
 
-inline constexpr const char* kMaxContextDoc = R"(Maximum number of tokens in a sequence: `context`, or more if the setting
-model.max_context says so, as for imported models.
+inline constexpr const char* kMaxContextDoc =
+    R"(Maximum number of tokens in a sequence.
+
+This is `context`, or more if the setting model.max_context says so, as for imported models.
 
 >>> model.max_context >= model.context
 True)";

@@ -1,12 +1,14 @@
 // quern export: writes a model for other programs.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/commands.h"
 #include "cli/machine_json.h"
+#include "cli/progress.h"
 #include "cli/warnings.h"
 #include "core/error.h"
 #include "core/json.h"
@@ -72,10 +74,16 @@ Places places_of(const Options& options) {
 
 int run_export(const Options& options) {
   const auto [run, out] = places_of(options);
-  const formats::ExportOptions wanted{
-      .to = formats::export_format(options.to), .type = formats::export_type(options.dtype), .force = options.force};
+  LongProgress progress([](uint64_t done, uint64_t total) {
+    return fmt::format("exporting: {} % of {} parameters", 100 * done / std::max<uint64_t>(1, total), total);
+  });
+  const formats::ExportOptions wanted{.to = formats::export_format(options.to),
+                                      .type = formats::export_type(options.dtype),
+                                      .force = options.force,
+                                      .progress = [&](uint64_t done, uint64_t total) { progress.show(done, total); }};
   const train::SavedModel saved = train::open_model(run, warn, options.checkpoint);
   const formats::ExportResult result = saved.export_to(out, wanted);
+  progress.clear();
   const uint64_t step = saved.checkpoint.state().step;
   if (options.json) {
     const Json object = {{"run", saved.folder.string()}, {"step", step}, {"to", options.to},

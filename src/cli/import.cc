@@ -1,7 +1,6 @@
 // quern import: makes a run of a model that another program has trained.
 #include <fmt/format.h>
 
-#include <chrono>
 #include <memory>
 #include <string>
 
@@ -40,23 +39,6 @@ Models of type gpt2, llama, qwen2 and qwen3, as on the Hugging Face Hub or as wr
 become fp32; those of F32, F16 and BF16 keep their values exactly. A setting that Quern does not support is an error
 with its name. The run is complete or absent; an existing one is never replaced. --context is the length of sequences in
 training and evaluation, by default that of the model, but at most 1024.)";
-
-// A line on the terminal for what takes more than a second.
-class ImportProgress {
- public:
-  void show(uint64_t done, uint64_t total) {
-    const auto now = Clock::now();
-    if (now - begin_ < std::chrono::seconds(1) || now - last_ < std::chrono::milliseconds(200)) return;
-    last_ = now;
-    progress_.show(fmt::format("importing: {} of {}", rounded_bytes(done), rounded_bytes(total)));
-  }
-  void clear() { progress_.clear(); }
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point begin_ = Clock::now(), last_ = {};
-  Progress progress_;
-};
 
 std::string heads_text(const nn::ModelConfig& model) {
   if (model.is_gpt2()) return fmt::format("{} heads", model.heads);
@@ -105,7 +87,9 @@ int run_import(const Options& options) {
     throw Error("import: expected a Hugging Face folder or a GGUF file; run `quern import --help`");
   }
   if (options.run.empty()) throw Error("import: expected --run DIR, a new directory; run `quern import --help`");
-  ImportProgress progress;
+  LongProgress progress([](uint64_t done, uint64_t total) {
+    return fmt::format("importing: {} of {}", rounded_bytes(done), rounded_bytes(total));
+  });
   formats::ImportOptions wanted{.context = {},
                                 .progress = [&](uint64_t done, uint64_t total) { progress.show(done, total); }};
   if (options.context > 0) wanted.context = options.context;

@@ -22,4 +22,11 @@ void Progress::clear() {
   shown_ = false;
 }
 
+void LongProgress::show(uint64_t done, uint64_t total) {
+  const auto now = Clock::now();
+  if (now - begin_ < std::chrono::seconds(1) || now - last_ < std::chrono::milliseconds(200)) return;
+  last_ = now;
+  progress_.show(text_(done, total));
+}
+
 }  // namespace quern::cli

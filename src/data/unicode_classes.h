@@ -20,8 +20,9 @@ class UnicodeClasses {
     return static_cast<CharacterClass>(flags_[code_point] & kClassBits);
   }
 
-  // Whether the character may change, or combine with the one before it, under NFC (of Unicode 9, see nfc.h). Text without such characters is in
-  // NFC, and normalising the text before and after any other character separately gives the same as together.
+  // Whether the character may change, or combine with the one before it, under NFC (of Unicode 9, see nfc.h). Text
+  // without such characters is in NFC, and normalising the text before and after any other character separately gives
+  // the same as together.
   bool is_unstable(uint32_t code_point) const noexcept { return (flags_[code_point] & kUnstableBit) != 0; }
 
  private:

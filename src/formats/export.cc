@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
+#include <memory>
 #include <system_error>
 
 #include "core/error.h"
@@ -78,6 +80,34 @@ void check_free(const fs::path& out, const ExportOptions& options) {
   (options.to == ExportFormat::kHf ? check_folder : check_file)(out, status, options.force);
 }
 
+// F16 ends at 65,504; what is rounded to more would be infinite.
+void check_range(const std::string& name, std::span<const float> values, GgmlType type) {
+  constexpr float kInfiniteF16 = 65520.0f;
+  if (type != GgmlType::kF16) return;
+  for (const float value : values) {
+    if (!(std::abs(value) >= kInfiniteF16) || std::isinf(value)) continue;
+    throw Error("[export] {}: expected values of up to 65504 for f16, found {}; choose --dtype bf16 or f32", name,
+                value);
+  }
+}
+
+// The same tensors, which check and count what is read of them.
+std::vector<TensorSource> observed(const std::vector<TensorSource>& weights, const ExportOptions& options) {
+  uint64_t total = 0;
+  for (const TensorSource& tensor : weights) total += tensor.size();
+  const auto done = std::make_shared<uint64_t>(0);
+  std::vector<TensorSource> result = weights;
+  for (TensorSource& tensor : result) {
+    tensor.read = [&options, done, total, name = tensor.name, read = tensor.read](size_t first, std::span<float> out) {
+      read(first, out);
+      check_range(name, out, options.type);
+      *done += out.size();
+      if (options.progress) options.progress(std::min(*done, total), total);
+    };
+  }
+  return result;
+}
+
 }  // namespace
 
 ExportFormat export_format(std::string_view name) {
@@ -107,7 +137,9 @@ ExportResult export_model(const ExportedModel& model, const fs::path& path, cons
   }
   check_free(out, options);
   create_folders(out.parent_path());
-  return (hf ? export_hf : export_gguf)(model, out, options.type);
+  ExportedModel copied = model;
+  copied.weights = observed(model.weights, options);
+  return (hf ? export_hf : export_gguf)(copied, out, options.type);
 }
 
 }  // namespace quern::formats

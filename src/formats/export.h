@@ -24,8 +24,9 @@ GgmlType export_type(std::string_view name);
 
 struct ExportOptions {
   ExportFormat to = ExportFormat::kHf;
-  GgmlType type = GgmlType::kF32;  // F32, F16, BF16, or Q8_0 for GGUF
-  bool force = false;              // replace an earlier export, and nothing else
+  GgmlType type = GgmlType::kF32;                                    // F32, F16, BF16, or Q8_0 for GGUF
+  bool force = false;                                                // replace an earlier export, and nothing else
+  std::function<void(uint64_t done, uint64_t total)> progress = {};  // parameters read so far, and in total
 };
 
 // What is exported. Everything must stay valid during the export.
@@ -43,8 +44,9 @@ struct ExportResult {
   std::vector<std::string> remarks;  // what the user should know
 };
 
-// Writes the folder or file, complete or not at all. Error if the format cannot represent the model, or if something of
-// that name exists; an empty folder may, and with `force` an earlier export of the same format.
+// Writes the folder or file, complete or not at all. Error if the format cannot represent the model or one of its
+// weights, or if something of that name exists; an empty folder may, and with `force` an earlier export of the same
+// format.
 ExportResult export_model(const ExportedModel& model, const std::filesystem::path& out, const ExportOptions& options);
 
 // The two formats. `out` has no trailing slash and may be replaced.

@@ -49,8 +49,8 @@ class Model {
   virtual double loss(const MicroBatch& batch, Workspace& work, const Member& member = {}) const = 0;
 
  protected:
-  // The declaration's parameters must be laid out. `packing` as for Weights. The weights are zero until initialise(), or
-  // until they are loaded into weights().values().
+  // The declaration's parameters must be laid out. `packing` as for Weights. The weights are zero until initialise(),
+  // or until they are loaded into weights().values().
   Model(Declaration declaration, Packing packing);
 
  private:

@@ -91,7 +91,8 @@ TEST(RunConfig, PresetsHaveTheSizesOfTheBenchmarks) {
   EXPECT_EQ(sizes("small"), (std::vector<uint64_t>{6, 6, 384, 256, 8}));
   EXPECT_EQ(sizes("gpt2"), (std::vector<uint64_t>{12, 12, 768, 64, 4}));
   EXPECT_EQ(preset("gpt2").model.vocabulary, 50304u);
-  EXPECT_HAS("expected tiny, small, gpt2, minute, ten-minutes, llama-tiny or llama-small, found 'huge'", message_of([] { preset("huge"); }));
+  EXPECT_HAS("expected tiny, small, gpt2, minute, ten-minutes, llama-tiny or llama-small, found 'huge'",
+             message_of([] { preset("huge"); }));
 }
 
 TEST(RunConfig, VariantsAreTheSettingsThatDifferFromGpt2) {

@@ -11,8 +11,8 @@
 namespace quern::nn {
 
 struct EmbeddingSpec {
-  std::string tokens;                              // name of the token table's parameter
-  std::string positions;                           // of the position table's; empty for none
+  std::string tokens;     // name of the token table's parameter
+  std::string positions;  // of the position table's; empty for none
   size_t vocabulary, context, width;
   size_t max_context = 0;  // rows of the position table
   Initial tokens_initial = Initial::normal(0.02), positions_initial = Initial::normal(0.02);
