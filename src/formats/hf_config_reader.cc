@@ -13,6 +13,14 @@
 namespace quern::formats {
 namespace {
 
+// Text in quotes, everything else as JSON.
+std::string shown(const nlohmann::json& value) {
+  constexpr size_t kMost = 40;
+  if (value.is_string()) return in_quotes(value.get_ref<const std::string&>(), kMost);
+  const std::string text = json_text(value);
+  return text.size() <= kMost ? text : in_quotes(text, kMost);
+}
+
 using Json = nlohmann::json;
 using nn::ModelConfig;
 
@@ -58,7 +66,7 @@ class Fields {
   // The field's value is a kind of model that Quern does not have.
   [[noreturn]] void refuse(const std::string& key, std::string_view supported) const {
     throw Error("[import] {}: {}{}: expected {}, found {}, which is not supported", where_, parent_, key, supported,
-                in_quotes(json_text(fields_.at(key)), 40));
+                shown(fields_.at(key)));
   }
 
  private:

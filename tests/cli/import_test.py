@@ -104,7 +104,7 @@ class Import(program.ProgramTest):
                    says=["tensor 'wpe.weight': expected shape (31, 32), as config.json says, found (32, 32)"])
         self.write("hf/config.json", json.dumps({**config, "activation_function": "relu"}))
         self.fails("import", self.path("hf"), "--run", self.path("a"),
-                   says=["config.json: activation_function: expected gelu_new or gelu_pytorch_tanh, found '\"relu\"'"])
+                   says=["config.json: activation_function: expected gelu_new or gelu_pytorch_tanh, found 'relu'"])
         self.write("hf/config.json", json.dumps(config))
         self.write("hf/tokenizer.json", "{}")
         self.fails("import", self.path("hf"), "--run", self.path("a"), says=["tokenizer.json"])
