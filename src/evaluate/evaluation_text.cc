@@ -12,6 +12,10 @@ namespace quern::train {
 namespace {
 
 EvaluationText open_held_out(const TrainedModel& trained) {
+  if (trained.state.data == data::Fingerprint{}) {
+    throw Error("eval: {} is an imported model without held-out text; name a text to evaluate on",
+                trained.folder.string());
+  }
   EvaluationText text;
   text.dataset = open_dataset(trained.config, trained.folder / kTokenizerFile);
   check_same_data(trained.config, text.dataset, trained.state.data);

@@ -14,6 +14,15 @@
 namespace quern::train {
 namespace {
 
+// Other files among the checkpoints of a run would be taken for damaged ones.
+void check_place(const std::filesystem::path& out) {
+  std::error_code ignored;
+  const std::filesystem::path parent = std::filesystem::weakly_canonical(out, ignored).parent_path();
+  if (parent.filename() != kCheckpointFolder || !std::filesystem::exists(parent.parent_path() / kConfigFile)) return;
+  throw Error("[export] {}: expected a place outside the checkpoints of a run, found {}", out.string(),
+              parent.string());
+}
+
 formats::ExportResult export_weights(const std::filesystem::path& folder, const RunConfig& config,
                                      const nn::ModelConfig& model, const data::Tokenizer* tokenizer,
                                      std::vector<formats::TensorSource> weights, const std::filesystem::path& out,
@@ -24,6 +33,7 @@ formats::ExportResult export_weights(const std::filesystem::path& folder, const 
                                         .weights = std::move(weights),
                                         .tokenizer = tokenizer,
                                         .files = formats::read_model_files(folder)};
+  check_place(out);
   return formats::export_model(exported, out, options);
 }
 

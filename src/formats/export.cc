@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <system_error>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "formats/gguf.h"
 #include "formats/hf_config.h"
 #include "formats/model_files.h"
 
@@ -25,24 +25,30 @@ struct NamedType {
 constexpr std::array<NamedType, 4> kTypes = {
     {{"f32", GgmlType::kF32}, {"f16", GgmlType::kF16}, {"bf16", GgmlType::kBF16}, {"q8_0", GgmlType::kQ8_0}}};
 
-// Whether export_hf() can have written every file of this folder, and the weights are among them.
+// Whether export_hf() wrote the weights in this folder, and can have written every other file. A folder or a file of
+// another program is not replaced: it may be the only copy of a model.
 bool is_hf_export(const fs::path& folder) {
   std::error_code code;
-  bool has_weights = false;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
     const std::string name = entry->path().filename().string();
     const bool weights = name == "model.safetensors";
     if (!weights && name != "config.json" && name != "tokenizer.json" && !is_model_file(name)) return false;
     if (!entry->is_regular_file(code)) return false;
-    has_weights |= weights;
   }
-  return !code && has_weights && fs::exists(folder / "config.json", code);
+  if (code) return false;
+  try {
+    return safetensors::File(folder / "model.safetensors").metadata().contains(kWriterKey);
+  } catch (const Error&) {  // none, or not a safetensors file
+    return false;
+  }
 }
 
-bool is_gguf(const fs::path& file) {
-  std::array<char, 4> magic = {};
-  std::ifstream(file, std::ios::binary).read(magic.data(), magic.size());
-  return std::string_view(magic.data(), magic.size()) == "GGUF";
+bool is_gguf_export(const fs::path& file) {
+  try {
+    return GgufFile(file).contains(kWriterKey);
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 void check_folder(const fs::path& folder, const fs::file_status& status, bool force) {
@@ -64,13 +70,13 @@ void check_folder(const fs::path& folder, const fs::file_status& status, bool fo
 }
 
 void check_file(const fs::path& file, const fs::file_status& status, bool force) {
-  const bool gguf = fs::is_regular_file(status) && is_gguf(file);
-  if (force && gguf) return;
+  const bool ours = fs::is_regular_file(status) && is_gguf_export(file);
+  if (force && ours) return;
   throw Error("[export] {}: expected the name of a new file, found {}; choose another name{}", file.string(),
               fs::is_directory(status) ? "a folder"
-              : gguf                   ? "a GGUF file"
+              : ours                   ? "an earlier export"
                                        : "another file",
-              gguf ? ", or replace it with --force" : "");
+              ours ? ", or replace it with --force" : "");
 }
 
 void check_free(const fs::path& out, const ExportOptions& options) {
@@ -123,7 +129,9 @@ GgmlType export_type(std::string_view name) {
 }
 
 ExportResult export_model(const ExportedModel& model, const fs::path& path, const ExportOptions& options) {
-  const fs::path out = path.has_filename() ? path : path.parent_path();  // without a trailing slash
+  fs::path out = path.has_filename() ? path : path.parent_path();  // without a trailing slash
+  std::error_code ignored;
+  if (fs::is_symlink(out, ignored) && fs::exists(out, ignored)) out = fs::canonical(out);
   const bool hf = options.to == ExportFormat::kHf;
   if (out.empty()) throw Error("[export] expected the name of a new {}, found none", hf ? "folder" : "file");
   if (hf && options.type == GgmlType::kQ8_0) {
@@ -137,6 +145,7 @@ ExportResult export_model(const ExportedModel& model, const fs::path& path, cons
   }
   check_free(out, options);
   create_folders(out.parent_path());
+  remove_leftovers_of(out);
   ExportedModel copied = model;
   copied.weights = observed(model.weights, options);
   return (hf ? export_hf : export_gguf)(copied, out, options.type);

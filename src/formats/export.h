@@ -49,6 +49,11 @@ struct ExportResult {
 // format.
 ExportResult export_model(const ExportedModel& model, const std::filesystem::path& out, const ExportOptions& options);
 
+// What marks an export as one of Quern's, which another export may replace: in the metadata of model.safetensors, and
+// as a key of a GGUF file.
+inline constexpr const char* kWriterKey = "quern.writer";
+inline constexpr const char* kWriter = "quern " QUERN_VERSION;
+
 // The two formats. `out` has no trailing slash and may be replaced.
 ExportResult export_hf(const ExportedModel& model, const std::filesystem::path& folder, GgmlType type);
 ExportResult export_gguf(const ExportedModel& model, const std::filesystem::path& file, GgmlType type);

@@ -107,6 +107,7 @@ ExportResult export_gguf(const ExportedModel& exported, const fs::path& file, Gg
   keys.add_text("general.architecture", std::string(hf_type(exported.model.family)));
   keys.add_text("general.type", "model");
   keys.add_text("general.name", printable((name.has_filename() ? name : name.parent_path()).filename().string()));
+  keys.add_text(kWriterKey, kWriter);
   keys.add_whole("general.file_type", file_type(type));
   if (type == GgmlType::kQ8_0) keys.add_whole("general.quantization_version", 2);
   add_model_keys(exported.model, keys);

@@ -60,7 +60,8 @@ ExportResult export_hf(const ExportedModel& model, const fs::path& folder, GgmlT
   {
     TensorEncoder encoder;
     FileWriter file(directory.temporary() / result.files[0], folder / result.files[0]);
-    safetensors::write(file, tensors_of(model, type, encoder), {{"format", "pt"}});  // transformers requires this key
+    // transformers requires the first key.
+    safetensors::write(file, tensors_of(model, type, encoder), {{"format", "pt"}, {kWriterKey, kWriter}});
     file.close();
   }
   for (const checkpoint::ExtraFile& text : texts_of(model, type)) {

@@ -31,8 +31,12 @@ struct Prefix {
   }
 };
 
+std::string_view table_name(const nn::ModelConfig& model) {
+  return model.is_gpt2() ? "wte.weight" : "model.embed_tokens.weight";
+}
+
 Prefix find_prefix(const nn::ModelConfig& model, const HfWeights& weights) {
-  const std::string_view table = model.is_gpt2() ? "wte.weight" : "model.embed_tokens.weight";
+  const std::string_view table = table_name(model);
   const std::array<Prefix, 2> choices = model.is_gpt2() ? std::array<Prefix, 2>{{{"", ""}, {"", "transformer."}}}
                                                         : std::array<Prefix, 2>{{{"", ""}, {"model.", ""}}};
   return weights.contains(choices[1].in_file(table)) ? choices[1] : choices[0];
@@ -58,14 +62,17 @@ TensorSource take(const HfWeights& weights, const std::string& name, const nn::P
   return weights.source(name, parameter.name);
 }
 
-// With a tied output, some files have its matrix nevertheless: the token table once more.
-void check_tied_output(const ModelSource& source, const HfWeights& weights, const Prefix& prefix,
-                       std::vector<std::string>& remarks) {
-  if (!weights.contains(kHead) || !source.config.model.tied_output) return;
-  const std::string table = prefix.in_file(source.tensors[0].name);
-  if (weights.same_bytes(kHead, table)) return;
-  remarks.push_back(
-      fmt::format("{} differs from {} and was passed over, because tie_word_embeddings is true", kHead, table));
+// With a tied output, some files have its matrix nevertheless: the token table once more. If it is another matrix,
+// transformers does not tie the two.
+void untie_output(ModelSource& source, const HfWeights& weights, const Prefix& prefix) {
+  nn::ModelConfig& model = source.config.model;
+  const std::string table = prefix.in_file(table_name(model));
+  if (!model.tied_output || !weights.contains(kHead) || !weights.contains(table) || weights.same_bytes(kHead, table)) {
+    return;
+  }
+  model.tied_output = false;
+  source.remarks.push_back(
+      fmt::format("{} differs from {}, so it was imported although tie_word_embeddings is true", kHead, table));
 }
 
 void check_known(const HfWeights& weights, const std::set<std::string>& used, const fs::path& folder) {
@@ -122,6 +129,7 @@ ModelSource open_hf_folder(const fs::path& folder) {
   source.config = parse_hf_config(read_file(path, kMaxHfConfigBytes), path.string(), &source.remarks);
   const auto weights = std::make_shared<const HfWeights>(folder);
   const Prefix prefix = find_prefix(source.config.model, *weights);
+  untie_output(source, *weights, prefix);
   std::set<std::string> used;
   const nn::Declaration declaration = nn::declare(source.config.model);
   for (const nn::Parameter& parameter : declaration.parameters.all()) {
@@ -130,7 +138,6 @@ ModelSource open_hf_folder(const fs::path& folder) {
     used.insert(name);
   }
   check_known(*weights, used, folder);
-  check_tied_output(source, *weights, prefix, source.remarks);
   source.type = most_common_type(*weights, used);
   source.files = read_model_files(folder);
   add_generation_config(source);

@@ -118,6 +118,7 @@ Imported import_model(const fs::path& from, const fs::path& run, const ImportOpt
   train::RunConfig config = config_of(source, checked_context(source, options));
   train::validate(config);
   create_folders(folder.parent_path());
+  remove_leftovers_of(folder);
   AtomicDirectory directory(folder);
   config.init = {.from = fs::absolute(from).lexically_normal().string(), .weights_hash = {}};
   config.init.weights_hash = write_run(source, config, directory.temporary(), options);

@@ -176,6 +176,7 @@ RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& 
       if (wanted.train.lanes == 0) wanted.train.lanes = own.train.lanes;
       check_resumable(own, wanted, folder.string());
       if (!has_changes(own, wanted)) end = final_state(own, folder);
+      if (end && end->data == data::Fingerprint{}) refuse_imported(folder);
       if (!end) run.emplace(wanted, folder, folder / kTokenizerFile, observer, stop, ranks);
     });
     check_shared(folder, ranks);

@@ -138,7 +138,7 @@ void Run::resume(const RunConfig& own) {
                     saved ? fmt::format("step {}", saved->step) : "none");
   const bool changed = has_changes(own, config_);
   ranks_.agree([&] {
-    if (found && !found->has_optimizer()) refuse_imported();
+    if (found && !found->has_optimizer()) refuse_imported(folder_);
     formats::read_model_files(folder_);  // fails now rather than at the next checkpoint
     check_same_run(own, saved);
     if (saved) state_ = *saved;
@@ -155,11 +155,11 @@ void Run::resume(const RunConfig& own) {
   if (changed && ranks_.writes()) write_config(with_change(own, config_, state_.step + 1), folder_);
 }
 
-void Run::refuse_imported() const {
+void refuse_imported(const std::filesystem::path& folder) {
   throw Error(
       "[run] {}: expected a run of `quern train`, found an imported model, which has no data to resume with; "
       "start from it: quern train --from {} DATA --run NEW",
-      folder_.string(), folder_.string());
+      folder.string(), folder.string());
 }
 
 // Compressed text cannot be read from the middle.

@@ -21,6 +21,9 @@ namespace quern::train {
 // Thrown if the run is asked to stop during data preparation, when there is nothing to save yet.
 struct StoppedEarly {};
 
+// Throws Error: an imported model has neither data nor an optimizer to resume with.
+[[noreturn]] void refuse_imported(const std::filesystem::path& folder);
+
 class Run {
  public:
   // Opens the data. `tokenizer_file` is passed to open_dataset(): the run's own for a resumed run, that of the source
@@ -54,7 +57,6 @@ class Run {
   void enter_stage();
   bool next_stage();
   void restore(const RunState& saved);
-  [[noreturn]] void refuse_imported() const;
   void report_rereading(const data::StreamPosition& position);
   void record_changes(const RunConfig& own, uint64_t step);
   void check_same_run(const RunConfig& own, const std::optional<RunState>& state) const;

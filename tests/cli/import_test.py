@@ -3,6 +3,7 @@
 import json
 import pathlib
 import struct
+import time
 
 import program
 
@@ -46,6 +47,16 @@ class Import(program.ProgramTest):
                 prompt = ("--prompt", "Once", "--tokens", "20", "--temperature", "0")
                 self.assertEqual(self.works("generate", "--run", self.path(again), *prompt),
                                  self.works("generate", "--run", self.path(family), *prompt))
+
+    def test_an_output_of_its_own_is_imported_whatever_the_config_says(self):
+        self.trained("qwen2")
+        self.works("export", "--run", self.path("qwen2"), "--to", "hf", self.path("hf"))
+        config = json.loads((self.folder / "hf/config.json").read_text())
+        self.write("hf/config.json", json.dumps({**config, "tie_word_embeddings": True}))
+        found = program.quern("import", self.path("hf"), "--run", self.path("again"))
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("lm_head.weight differs from model.embed_tokens.weight", found.stderr)
+        self.assertEqual(self.hash_of("again"), self.hash_of("qwen2"))
 
     def test_rounded_weights_keep_their_bytes(self):
         self.trained("llama")
@@ -123,11 +134,41 @@ class Import(program.ProgramTest):
         self.fails("import", self.path("none"), "--run", self.path("a"), says=["none: expected a Hugging Face folder or a GGUF "
                                                                                "file, found nothing of that name"])
         self.fails("import", self.folder, "--run", self.path("a"), says=["expected a Hugging Face folder with a config.json"])
+        self.works("import", self.path("hf"), "--run", self.path("imported"))
+        self.fails("eval", self.path("imported"), says=["an imported model without held-out text; name a text"])
+        for more in ((), ("--steps", "5")):
+            self.fails("train", "--run", self.path("imported"), "--resume", *more, says=["quern train --from"])
         self.fails("import", self.path("hf"), "--run", self.path("gpt2"), says=["gpt2: holds a run already"])
         self.fails("import", self.path("hf"), "--run", self.path("hf"), says=["hf: expected a new or empty folder"])
         self.fails("import", self.path("hf"), "--run", self.path("a"), "--context", "33",
                    says=["context: expected 1 to 32, the positions of the model, found 33"])
         self.fails("import", self.path("hf/config.json"), "--run", self.path("a"), says=["expected a GGUF file"])
+
+
+class Killed(program.ProgramTest):
+    def test_killed_imports_and_exports_leave_nothing_after_the_next(self):
+        self.works("train", "--run", self.path("run"), "--steps", "1", "--layers", "4", "--heads", "4", "--width", "512",
+                   "--context", "32", "--batch", "2", "--set", "data.stories_bytes=50000", "--set",
+                   "train.validation_batches=1", "--set", "optimizer.warmup=1", *SETTINGS[2:])
+        self.works("export", "--run", self.path("run"), "--to", "hf", self.path("hf"))
+        commands = {"again": ("import", self.path("hf"), "--run", self.path("again")),
+                    "out": ("export", "--run", self.path("run"), "--to", "hf", self.path("out")),
+                    "out.gguf": ("export", "--run", self.path("run"), "--to", "gguf", self.path("out.gguf"))}
+        left = 0
+        for name, command in commands.items():
+            for attempt in range(25):
+                process = program.start(*command)
+                time.sleep(0.004 * attempt)
+                process.kill()
+                process.communicate()
+                if (self.folder / name).exists():
+                    break
+            left += sum(path.name.startswith(".tmp-quern") for path in self.folder.iterdir())
+            if not (self.folder / name).exists():
+                self.works(*command)
+            self.assertEqual([path.name for path in self.folder.iterdir() if path.name.startswith(".tmp-quern")], [], name)
+        print(f"{left} kills left something behind for the next command")
+        self.assertEqual(self.info("again")["weights_hash"], self.info("run")["weights_hash"])
 
 
 class ForcedExport(program.ProgramTest):
@@ -144,6 +185,8 @@ class ForcedExport(program.ProgramTest):
         self.write("b.gguf", "mine")
         self.fails("export", "--run", run, "--to", "gguf", "--force", self.path("b.gguf"), says=["found another file"])
         self.assertEqual((self.folder / "b.gguf").read_text(), "mine")
+        self.fails("export", "--run", run, self.path("run/checkpoints/step-00000009"),
+                   says=["expected a place outside the checkpoints of a run"])
         self.assertEqual((self.folder / "folder/notes.txt").read_text(), "mine")
 
 

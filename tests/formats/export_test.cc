@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/files.h"
 #include "nn/models/language_model.h"
 #include "support/message.h"
 #include "support/temporary_folder.h"
@@ -51,6 +52,30 @@ TEST(Export, ValuesThatF16CannotHoldAreAnErrorAndNothingIsLeft) {
   EXPECT_FALSE(fs::exists(root / "large"));
   EXPECT_EQ(std::distance(fs::directory_iterator(root / "."), {}), 1);
   export_model(large.model(), root / "large", {.to = ExportFormat::kHf, .type = GgmlType::kBF16});
+}
+
+// A folder or file of another program may be the only copy of a model.
+TEST(Export, ForceReplacesExportsOnly) {
+  const test::TemporaryFolder root;
+  const Exported exported(0.5f);
+  const ExportOptions force{.to = ExportFormat::kHf, .type = GgmlType::kF32, .force = true};
+  export_model(exported.model(), root / "out", force);
+  export_model(exported.model(), root / "out", force);
+  fs::create_directory_symlink(root / "out", root / "link");
+  export_model(exported.model(), root / "link", force);
+  fs::create_directory(root / "foreign");
+  fs::copy_file(root / "out/config.json", root / "foreign/config.json");
+  {
+    FileWriter file(root / "foreign/model.safetensors", root / "foreign/model.safetensors");
+    const std::vector<float> values(4);
+    const std::vector<safetensors::Tensor> tensors = {
+        {"a", safetensors::Dtype::kF32, {4}, std::as_bytes(std::span(values))}};
+    safetensors::write(file, tensors, {{"format", "pt"}});
+    file.close();
+  }
+  const std::string message = test::message_of([&] { export_model(exported.model(), root / "foreign", force); });
+  EXPECT_NE(message.find("expected an earlier export to replace"), std::string::npos) << message;
+  EXPECT_EQ(safetensors::File(root / "foreign/model.safetensors").tensors().size(), 1u);
 }
 
 TEST(Export, ReportsItsProgressUpToTheEnd) {
