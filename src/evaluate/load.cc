@@ -54,7 +54,9 @@ std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::p
 
 const data::Tokenizer& TrainedModel::needed_tokenizer() const {
   if (tokenizer != nullptr) return *tokenizer;
-  throw Error("[run] {}: expected a tokenizer.json, found none; the run was trained on token shards", folder.string());
+  throw Error(
+      "[run] {}: expected a tokenizer.json, found none; the run was trained on token shards, or imported without one",
+      folder.string());
 }
 
 std::vector<checkpoint::TensorRef> TrainedModel::weights() const {

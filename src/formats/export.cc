@@ -86,14 +86,16 @@ void check_free(const fs::path& out, const ExportOptions& options) {
   (options.to == ExportFormat::kHf ? check_folder : check_file)(out, status, options.force);
 }
 
-// F16 ends at 65,504; what is rounded to more would be infinite.
+// F16 ends at 65,504; what is rounded to more would be infinite. A block of Q8_0 has a scale in F16, its largest value
+// divided by 127.
 void check_range(const std::string& name, std::span<const float> values, GgmlType type) {
-  constexpr float kInfiniteF16 = 65520.0f;
-  if (type != GgmlType::kF16) return;
+  if (type != GgmlType::kF16 && type != GgmlType::kQ8_0) return;
+  const bool f16 = type == GgmlType::kF16;
+  const float infinite = f16 ? 65520.0f : 65520.0f * 127.0f;
   for (const float value : values) {
-    if (!(std::abs(value) >= kInfiniteF16) || std::isinf(value)) continue;
-    throw Error("[export] {}: expected values of up to 65504 for f16, found {}; choose --dtype bf16 or f32", name,
-                value);
+    if (!(std::abs(value) >= infinite) || std::isinf(value)) continue;
+    throw Error("[export] {}: expected values of up to {} for {}, found {}; choose --dtype bf16 or f32", name,
+                f16 ? 65504 : 65504 * 127, f16 ? "f16" : "q8_0", value);
   }
 }
 

@@ -97,6 +97,14 @@ std::vector<GgufOutputTensor> tensors_of(const ExportedModel& exported, GgmlType
   return tensors;
 }
 
+// The tensor of factors is what llama.cpp reads; the settings cannot always be found from it.
+void add_rope_keys(const nn::RotaryConfig& rotary, GgufKeys& keys) {
+  keys.add_real(kRopeFactorKey, rotary.factor);
+  keys.add_real(kRopeLowKey, rotary.low_frequency);
+  keys.add_real(kRopeHighKey, rotary.high_frequency);
+  keys.add_whole(kRopeContextKey, rotary.original_context);
+}
+
 }  // namespace
 
 ExportResult export_gguf(const ExportedModel& exported, const fs::path& file, GgmlType type) {
@@ -116,6 +124,7 @@ ExportResult export_gguf(const ExportedModel& exported, const fs::path& file, Gg
   const bool scaled = exported.model.rotary.scaling == nn::RotaryScaling::kLlama3 && !exported.model.is_gpt2();
   const std::vector<float> factors =
       scaled ? rope_factors(exported.model.rotary, exported.model.head_dim()) : std::vector<float>();
+  if (scaled) add_rope_keys(exported.model.rotary, keys);
   if (scaled) tensors.push_back({memory_tensor(kRopeFactors, {factors.size()}, factors), GgmlType::kF32});
   AtomicFile out(file);
   write_gguf(out.writer(), keys, tensors);

@@ -21,6 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 using nn::ModelConfig;
 
+// GGUF has fp32; the shortest decimal number that rounds to the same one is what was meant: 1e-5.
+double shortest(double value) {
+  const std::string text = fmt::format("{}", static_cast<float>(value));
+  double result = 0;
+  std::from_chars(text.data(), text.data() + text.size(), result);
+  return result;
+}
+
 // The keys of an architecture, "llama.block_count" and so on.
 class ArchitectureKeys {
  public:
@@ -36,14 +44,7 @@ class ArchitectureKeys {
   }
   size_t size_or(std::string_view key, size_t max, size_t absent) const { return has(key) ? size(key, max) : absent; }
 
-  // GGUF has fp32; the shortest decimal number that rounds to the same one is what was meant: 1e-5.
-  double real(std::string_view key, double min, double max) const {
-    const auto value = static_cast<float>(file_.real(name(key), min, max));
-    const std::string text = fmt::format("{}", value);
-    double shortest = 0;
-    std::from_chars(text.data(), text.data() + text.size(), shortest);
-    return shortest;
-  }
+  double real(std::string_view key, double min, double max) const { return shortest(file_.real(name(key), min, max)); }
   double real_or(std::string_view key, double min, double max, double absent) const {
     return has(key) ? real(key, min, max) : absent;
   }
@@ -54,11 +55,28 @@ class ArchitectureKeys {
       file_.fail(name(key), fmt::format("{}, because other values are not supported", supported));
     }
   }
+  void expect_real(std::string_view key, double supported) const {
+    if (has(key) && file_.real(name(key), -1e30, 1e30) != supported) {
+      file_.fail(name(key), fmt::format("{}, because other values are not supported", supported));
+    }
+  }
 
  private:
   const GgufFile& file_;
   std::string_view architecture_;
 };
+
+// The settings of Quern's own files if they are there, otherwise some that give the same factors.
+std::optional<nn::RotaryConfig> own_rotary(const GgufFile& file, double base, std::span<const float> factors) {
+  if (!file.contains(kRopeFactorKey)) return rotary_from_factors(base, factors);
+  const nn::RotaryConfig rotary{.base = base,
+                                .scaling = nn::RotaryScaling::kLlama3,
+                                .factor = shortest(file.real(kRopeFactorKey, 1e-3, 1e6)),
+                                .low_frequency = shortest(file.real(kRopeLowKey, 1e-3, 1e6)),
+                                .high_frequency = shortest(file.real(kRopeHighKey, 1e-3, 1e6)),
+                                .original_context = file.whole(kRopeContextKey, nn::kMaxContext)};
+  return gives_factors(rotary, factors) ? std::optional(rotary) : rotary_from_factors(base, factors);
+}
 
 nn::RotaryConfig read_rotary(const GgufFile& file, const ArchitectureKeys& keys) {
   nn::RotaryConfig rotary;
@@ -66,8 +84,10 @@ nn::RotaryConfig read_rotary(const GgufFile& file, const ArchitectureKeys& keys)
   if (keys.has("rope.scale_linear") && keys.real("rope.scale_linear", 0, 1e6) != 1.0) {
     file.fail(keys.name("rope.scale_linear"), "1, or rope.scaling.factor instead");
   }
-  const std::string type =
-      keys.has("rope.scaling.type") ? std::string(file.text(keys.name("rope.scaling.type"))) : "none";
+  // With a factor and no type, llama.cpp scales linearly.
+  const std::string type = keys.has("rope.scaling.type")     ? std::string(file.text(keys.name("rope.scaling.type")))
+                           : keys.has("rope.scaling.factor") ? "linear"
+                                                             : "none";
   if (type != "none" && type != "linear") file.fail(keys.name("rope.scaling.type"), "none or linear");
   const double factor = keys.real_or("rope.scaling.factor", 0, 1e6, 1.0);
   if (type == "linear" && factor > 0 && factor != 1.0) {
@@ -79,7 +99,7 @@ nn::RotaryConfig read_rotary(const GgufFile& file, const ArchitectureKeys& keys)
   std::vector<float> values(factors->type == GgmlType::kF32 ? factors->bytes.size() / sizeof(float) : 0);
   stored_tensor(kRopeFactors, {values.size()}, GgmlType::kF32, factors->bytes.first(values.size() * sizeof(float)))
       .read(0, values);
-  const auto found = rotary_from_factors(rotary.base, values);
+  const auto found = own_rotary(file, rotary.base, values);
   if (found && rotary.scaling == nn::RotaryScaling::kNone) return *found;
   throw Error(
       "[gguf] {}: tensor {}: expected the factors of Llama 3's scaling of positions, found others, which are "
@@ -90,6 +110,10 @@ nn::RotaryConfig read_rotary(const GgufFile& file, const ArchitectureKeys& keys)
 void read_llama(const GgufFile& file, const ArchitectureKeys& keys, ModelConfig& model) {
   keys.expect_whole("expert_count", 0);
   keys.expect_whole("attention.sliding_window", 0);
+  keys.expect_real("rope.scaling.attn_factor", 1.0);
+  if (keys.has("attention.causal") && !file.flag(keys.name("attention.causal"))) {
+    file.fail(keys.name("attention.causal"), "true, because other attention is not supported");
+  }
   model.kv_heads = keys.size_or("attention.head_count_kv", nn::kMaxWidth, model.heads);
   if (!keys.has("attention.key_length") && model.width % model.heads != 0) {
     file.fail(keys.name("embedding_length"), fmt::format("a multiple of {} heads", model.heads));

@@ -42,7 +42,6 @@ std::vector<TokenType> read_types(const GgufFile& file, size_t count) {
 // "left right": the first space that is not at the start separates them.
 std::vector<MergeText> read_merges(const GgufFile& file) {
   std::vector<MergeText> merges;
-  if (!file.contains(key("merges"))) return merges;
   for (const std::string_view text : file.texts(key("merges"))) {
     const size_t space = text.find(' ', 1);
     if (space == std::string_view::npos) {

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "nn/layers/rotary.h"
+
 namespace quern::formats {
 namespace {
 
@@ -10,14 +12,6 @@ using nn::RotaryConfig;
 
 double frequency(double base, size_t j, size_t pairs) {
   return std::pow(base, -static_cast<double>(j) / static_cast<double>(pairs));
-}
-
-bool gives(const RotaryConfig& rotary, std::span<const float> factors) {
-  const std::vector<float> found = rope_factors(rotary, 2 * factors.size());
-  for (size_t j = 0; j < factors.size(); ++j) {
-    if (!(std::abs(found[j] - factors[j]) <= 1e-5f * std::abs(factors[j]))) return false;
-  }
-  return true;
 }
 
 // Between the two limits, the share of the unscaled frequency is a linear function of the frequency: two points of it
@@ -43,18 +37,20 @@ std::optional<RotaryConfig> fit(RotaryConfig rotary, std::span<const float> fact
 }  // namespace
 
 std::vector<float> rope_factors(const RotaryConfig& rotary, size_t head_dim) {
-  const size_t pairs = head_dim / 2;
-  std::vector<float> factors(pairs, 1.0f);
-  for (size_t j = 0; j < pairs; ++j) {
-    const double periods =
-        static_cast<double>(rotary.original_context) * frequency(rotary.base, j, pairs) / (2 * std::numbers::pi);
-    if (periods > rotary.high_frequency) continue;
-    const double share = periods < rotary.low_frequency
-                             ? 0.0
-                             : (periods - rotary.low_frequency) / (rotary.high_frequency - rotary.low_frequency);
-    factors[j] = static_cast<float>(1 / ((1 - share) / rotary.factor + share));
+  std::vector<float> factors;
+  for (size_t j = 0; j < head_dim / 2; ++j) {
+    const double unscaled = nn::rotary_frequency({.base = rotary.base}, head_dim, j);
+    factors.push_back(static_cast<float>(unscaled / nn::rotary_frequency(rotary, head_dim, j)));
   }
   return factors;
+}
+
+bool gives_factors(const RotaryConfig& rotary, std::span<const float> factors) {
+  const std::vector<float> found = rope_factors(rotary, 2 * factors.size());
+  for (size_t j = 0; j < factors.size(); ++j) {
+    if (!(std::abs(found[j] - factors[j]) <= 1e-5f * std::abs(factors[j]))) return false;
+  }
+  return true;
 }
 
 std::optional<RotaryConfig> rotary_from_factors(double base, std::span<const float> factors) {
@@ -62,14 +58,14 @@ std::optional<RotaryConfig> rotary_from_factors(double base, std::span<const flo
   rotary.factor = factors.empty() ? 0.0 : double{factors.back()};  // of the lowest frequency
   if (!(rotary.factor > 1.0 && rotary.factor <= 1e6)) return std::nullopt;
   const size_t usual = rotary.original_context;
-  if (gives(rotary, factors)) return rotary;
+  if (gives_factors(rotary, factors)) return rotary;
   for (size_t context = 16; context <= nn::kMaxContext; context *= 2) {
     rotary.original_context = context;
-    if (gives(rotary, factors)) return rotary;
+    if (gives_factors(rotary, factors)) return rotary;
   }
   rotary.original_context = usual;
   const std::optional<RotaryConfig> fitted = fit(rotary, factors);
-  return fitted && gives(*fitted, factors) ? fitted : std::nullopt;
+  return fitted && gives_factors(*fitted, factors) ? fitted : std::nullopt;
 }
 
 }  // namespace quern::formats

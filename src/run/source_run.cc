@@ -90,8 +90,10 @@ fs::path resolve_source(RunConfig& config, const Warn& warn) {
     paths.insert(paths.end(), data.paths.begin(), data.paths.end());
   }
   if (!fs::exists(tokenizer) && (paths.empty() || !are_shards(paths))) {
-    throw Error("[run] {}: has no {}, because it was trained on token shards; give token shards as DATA",
-                source.run.string(), kTokenizerFile);
+    throw Error(
+        "[run] {}: has no {}, because it was trained on token shards, or imported without one; give token shards as "
+        "DATA",
+        source.run.string(), kTokenizerFile);
   }
   const checkpoint::Checkpoint found = open_source(source, warn);
   const std::string hash = checkpoint::weights_hash(found.model());

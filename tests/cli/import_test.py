@@ -10,7 +10,8 @@ import program
 SETTINGS = ("--steps", "2", "--set", "data.tokenizer=bpe", "--set", "data.vocabulary=300")
 FAMILIES = {
     "gpt2": (),
-    "llama": ("--set", "model.kv_heads=1", "--set", "model.rope_scaling=llama3", "--set", "model.rope_factor=8"),
+    "llama": ("--set", "model.kv_heads=1", "--set", "model.rope_scaling=llama3", "--set", "model.rope_factor=8",
+              "--set", "model.rope_low_frequency=1.5", "--set", "model.rope_original_context=20"),
     "qwen2": ("--set", "model.tied_output=false"),
     "qwen3": ("--set", "model.head_dim=32", "--set", "model.tied_output=false"),
 }

@@ -98,7 +98,17 @@ TEST(GgufImport, PairsOfRotaryPositionsAreNeighboursInTheFile) {
   }
 }
 
+// llama.cpp takes a factor without a type for linear scaling.
+TEST(GgufImport, AFactorWithoutATypeScalesLinearly) {
+  const test::TemporaryFolder folder;
+  const ModelSource source = open_gguf_model(write_model(folder, {.keys = {{"llama.rope.scaling.factor", 2}}}));
+  EXPECT_EQ(source.config.model.rotary.scaling, nn::RotaryScaling::kLinear);
+  EXPECT_EQ(source.config.model.rotary.factor, 2.0);
+}
+
 TEST(GgufImport, OtherModelsAreErrorsThatNameTheKeyOrTensor) {
+  EXPECT_TRUE(contains(message({.keys = {{"llama.rope.scaling.attn_factor", 2}}}),
+                       "key 'llama.rope.scaling.attn_factor': expected 1, because"));
   EXPECT_TRUE(
       contains(message({.keys = {{"llama.expert_count", 8}}}), "key 'llama.expert_count': expected 0, because"));
   EXPECT_TRUE(
