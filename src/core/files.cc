@@ -50,9 +50,10 @@ fs::path replaceable(fs::path path) {
 // A directory cannot be renamed over one that contains files. Exchanging the two names is atomic for all observers; the
 // old directory then has the temporary name. File systems that cannot exchange need two steps, with the old directory
 // renamed in between.
-void put_in_place(const fs::path& temporary, const fs::path& path) {
+void put_in_place(const fs::path& temporary, const fs::path& path, Existing existing) {
   if (rename(temporary.c_str(), path.c_str()) == 0) return;
-  if (errno != ENOTEMPTY && errno != EEXIST) fail(path, "rename to this name", errno);
+  const bool taken = errno == ENOTEMPTY || errno == EEXIST;
+  if (!taken || existing == Existing::kKeep) fail(path, "rename to this name", errno);
   if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return;
   const fs::path aside = temporary_beside(path);
   if (rename(path.c_str(), aside.c_str()) != 0) fail(path, "replace", errno);
@@ -62,6 +63,15 @@ void put_in_place(const fs::path& temporary, const fs::path& path) {
     fail(path, "rename to this name", code);
   }
   static_cast<void>(rename(aside.c_str(), temporary.c_str()));
+}
+
+// Not every file system can refuse to replace a file; there, two programs that write one name at once are not told.
+int rename_file(const fs::path& temporary, const fs::path& path, Existing existing) {
+  if (existing == Existing::kKeep) {
+    if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL && errno != ENOSYS) return -1;
+  }
+  return rename(temporary.c_str(), path.c_str());
 }
 
 // Retries as long as remove_leftovers() removes the file as a leftover between its creation and its lock.
@@ -142,9 +152,9 @@ AtomicFile::~AtomicFile() {
 }
 
 // Closing releases the lock, so it comes last: a file that is complete but not yet renamed looks like a leftover.
-void AtomicFile::commit() {
+void AtomicFile::commit(Existing existing) {
   writer_.sync();
-  if (rename(writer_.path().c_str(), path_.c_str()) != 0) fail(path_, "rename to this name", errno);
+  if (rename_file(writer_.path(), path_, existing) != 0) fail(path_, "rename to this name", errno);
   committed_ = true;
   writer_.close();
   sync_folder(folder_of(path_));
@@ -161,9 +171,9 @@ AtomicDirectory::~AtomicDirectory() {
   ::close(descriptor_);
 }
 
-void AtomicDirectory::commit() {
+void AtomicDirectory::commit(Existing existing) {
   sync_folder(temporary_);
-  put_in_place(temporary_, path_);
+  put_in_place(temporary_, path_, existing);
   sync_folder(folder_of(path_));
 }
 

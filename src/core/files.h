@@ -45,6 +45,12 @@ class FileWriter {
   bool synced_ = false;
 };
 
+// What commit() does if something has the final name by then.
+enum class Existing : uint8_t {
+  kReplace,
+  kKeep,  // throws Error, but lets a directory take the place of an empty one
+};
+
 // A file that appears, or replaces the one of that name, atomically at commit(). Until then its bytes are in a
 // temporary file in the same directory (core/temporary_name.h); without commit() that file is removed.
 class AtomicFile {
@@ -56,7 +62,7 @@ class AtomicFile {
   ~AtomicFile();
 
   FileWriter& writer() noexcept { return writer_; }
-  void commit();  // call once
+  void commit(Existing existing = Existing::kReplace);  // call once
 
  private:
   std::filesystem::path path_;
@@ -74,7 +80,7 @@ class AtomicDirectory {
   ~AtomicDirectory();
 
   const std::filesystem::path& temporary() const noexcept { return temporary_; }
-  void commit();  // call once
+  void commit(Existing existing = Existing::kReplace);  // call once
 
  private:
   std::filesystem::path path_;

@@ -8,7 +8,7 @@
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "evaluate/find_checkpoint.h"
-#include "evaluate/generation_config.h"
+#include "formats/generation_config.h"
 #include "formats/model_files.h"
 
 namespace quern::train {
@@ -104,12 +104,13 @@ SavedModel open_model(const std::filesystem::path& path, const Warn& warn, std::
 TrainedModel load_model(const std::filesystem::path& path, const Warn& warn, std::string_view wanted) {
   SavedModel saved = open_model(path, warn, wanted);
   const size_t vocabulary = saved.model.vocabulary;
-  TrainedModel trained{.folder = saved.folder,
-                       .config = saved.config,
-                       .model = nn::make_language_model(saved.model, nn::Packing::for_inference()),
-                       .tokenizer = std::move(saved.tokenizer),
-                       .state = saved.checkpoint.state(),
-                       .end_tokens = read_end_tokens(saved.folder / formats::kGenerationConfigFile, vocabulary, warn)};
+  TrainedModel trained{
+      .folder = saved.folder,
+      .config = saved.config,
+      .model = nn::make_language_model(saved.model, nn::Packing::for_inference()),
+      .tokenizer = std::move(saved.tokenizer),
+      .state = saved.checkpoint.state(),
+      .end_tokens = formats::read_end_tokens(saved.folder / formats::kGenerationConfigFile, vocabulary, warn)};
   saved.checkpoint.load({trained.weights(), {}});
   trained.model->weights().repack();
   return trained;

@@ -150,7 +150,7 @@ ExportResult export_model(const ExportedModel& model, const fs::path& path, cons
   remove_leftovers_of(out);
   ExportedModel copied = model;
   copied.weights = observed(model.weights, options);
-  return (hf ? export_hf : export_gguf)(copied, out, options.type);
+  return (hf ? export_hf : export_gguf)(copied, out, options);
 }
 
 }  // namespace quern::formats

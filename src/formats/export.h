@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "core/files.h"
 #include "data/tokenizer.h"
 #include "formats/tensor_source.h"
 #include "nn/models/model_config.h"
@@ -27,6 +28,8 @@ struct ExportOptions {
   GgmlType type = GgmlType::kF32;                                    // F32, F16, BF16, or Q8_0 for GGUF
   bool force = false;                                                // replace an earlier export, and nothing else
   std::function<void(uint64_t done, uint64_t total)> progress = {};  // parameters read so far, and in total
+
+  Existing existing() const { return force ? Existing::kReplace : Existing::kKeep; }
 };
 
 // What is exported. Everything must stay valid during the export.
@@ -54,8 +57,8 @@ ExportResult export_model(const ExportedModel& model, const std::filesystem::pat
 inline constexpr const char* kWriterKey = "quern.writer";
 inline constexpr const char* kWriter = "quern " QUERN_VERSION;
 
-// The two formats. `out` has no trailing slash and may be replaced.
-ExportResult export_hf(const ExportedModel& model, const std::filesystem::path& folder, GgmlType type);
-ExportResult export_gguf(const ExportedModel& model, const std::filesystem::path& file, GgmlType type);
+// The two formats. `out` has no trailing slash, and was checked.
+ExportResult export_hf(const ExportedModel& model, const std::filesystem::path& folder, const ExportOptions& options);
+ExportResult export_gguf(const ExportedModel& model, const std::filesystem::path& file, const ExportOptions& options);
 
 }  // namespace quern::formats

@@ -107,7 +107,8 @@ void add_rope_keys(const nn::RotaryConfig& rotary, GgufKeys& keys) {
 
 }  // namespace
 
-ExportResult export_gguf(const ExportedModel& exported, const fs::path& file, GgmlType type) {
+ExportResult export_gguf(const ExportedModel& exported, const fs::path& file, const ExportOptions& options) {
+  const GgmlType type = options.type;
   check_supported(exported);
   ExportResult result{.files = {file.filename().string()}, .remarks = {}};
   GgufKeys keys;
@@ -128,7 +129,7 @@ ExportResult export_gguf(const ExportedModel& exported, const fs::path& file, Gg
   if (scaled) tensors.push_back({memory_tensor(kRopeFactors, {factors.size()}, factors), GgmlType::kF32});
   AtomicFile out(file);
   write_gguf(out.writer(), keys, tensors);
-  out.commit();
+  out.commit(options.existing());
   return result;
 }
 

@@ -54,7 +54,8 @@ std::vector<checkpoint::ExtraFile> texts_of(const ExportedModel& model, GgmlType
 
 }  // namespace
 
-ExportResult export_hf(const ExportedModel& model, const fs::path& folder, GgmlType type) {
+ExportResult export_hf(const ExportedModel& model, const fs::path& folder, const ExportOptions& options) {
+  const GgmlType type = options.type;
   AtomicDirectory directory(folder);
   ExportResult result{.files = {"model.safetensors"}, .remarks = {}};
   {
@@ -70,7 +71,7 @@ ExportResult export_hf(const ExportedModel& model, const fs::path& folder, GgmlT
     file.close();
     result.files.push_back(text.name);
   }
-  directory.commit();
+  directory.commit(options.existing());
   if (model.tokenizer == nullptr) {
     result.remarks.push_back("the run has no tokenizer.json, so the folder has no tokenizer");
   }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "formats/generation_config.h"
 #include "formats/hf_config_reader.h"
 #include "formats/hf_weights.h"
 #include "formats/model_files.h"
@@ -140,6 +141,8 @@ ModelSource open_hf_folder(const fs::path& folder) {
   check_known(*weights, used, folder);
   source.type = most_common_type(*weights, used);
   source.files = read_model_files(folder);
+  read_end_tokens(folder / kGenerationConfigFile, source.config.model.vocabulary,
+                  [](const std::string&) {});  // fails now rather than when the run generates
   add_generation_config(source);
   open_tokenizer(folder, source);
   source.config.tokens = special_tokens(source.files, source.tokenizer.get(), source.config.model.vocabulary);

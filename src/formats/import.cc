@@ -124,7 +124,7 @@ Imported import_model(const fs::path& from, const fs::path& run, const ImportOpt
   config.init.weights_hash = write_run(source, config, directory.temporary(), options);
   train::write_config(config, directory.temporary());
   check_free(folder);  // someone may have put a file there meanwhile
-  directory.commit();
+  directory.commit(Existing::kKeep);
   Imported imported{.model = source.config.model,
                     .parameters = 0,
                     .format = source.format,

@@ -1,4 +1,4 @@
-#include "evaluate/generation_config.h"
+#include "formats/generation_config.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "core/files.h"
 #include "core/json_fields.h"
 
-namespace quern::train {
+namespace quern::formats {
 namespace {
 
 constexpr size_t kMaxFile = size_t{1} << 20;  // models for speech list thousands of tokens in other fields
@@ -22,7 +22,8 @@ bool is_id(const nlohmann::json& value) {
 
 }  // namespace
 
-std::vector<int32_t> read_end_tokens(const std::filesystem::path& file, size_t vocabulary, const Warn& warn) {
+std::vector<int32_t> read_end_tokens(const std::filesystem::path& file, size_t vocabulary,
+                                     const std::function<void(const std::string& text)>& warn) {
   if (!std::filesystem::exists(file)) return {};
   const nlohmann::json json = parse_json(read_file(file, kMaxFile));
   if (json.is_discarded()) throw Error("[run] {}: expected JSON, found something else", file.string());
@@ -45,4 +46,4 @@ std::vector<int32_t> read_end_tokens(const std::filesystem::path& file, size_t v
   return ids;
 }
 
-}  // namespace quern::train
+}  // namespace quern::formats

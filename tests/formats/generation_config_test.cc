@@ -1,4 +1,4 @@
-#include "evaluate/generation_config.h"
+#include "formats/generation_config.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include "core/temporary_folder.h"
 #include "support/message.h"
 
-namespace quern::train {
+namespace quern::formats {
 namespace {
 
 using Tokens = std::vector<int32_t>;
@@ -66,4 +66,4 @@ TEST_F(GenerationConfig, AnythingElseIsAnError) {
 }
 
 }  // namespace
-}  // namespace quern::train
+}  // namespace quern::formats
