@@ -52,7 +52,7 @@ BlockSpec block_spec(const ModelConfig& config, size_t index, const std::shared_
 }  // namespace
 
 TransformerSpec gpt2_spec(const ModelConfig& config) {
-  TransformerSpec spec{
+  return {
       .embedding = {.tokens = "wte.weight",
                     .positions = config.positions == Positions::kLearned ? "wpe.weight" : "",
                     .vocabulary = config.vocabulary,
@@ -68,13 +68,6 @@ TransformerSpec gpt2_spec(const ModelConfig& config) {
                      .kind = config.norm,
                      .epsilon = static_cast<float>(config.norm_epsilon),
                      .weighted = false}};
-  if (!config.tied_output) {
-    spec.output = {.name = "lm_head",
-                   .width = config.width,
-                   .outputs = config.vocabulary,
-                   .initial = config.zero_projections ? Initial::constant(0) : Initial::normal(0.02)};
-  }
-  return spec;
 }
 
 }  // namespace quern::nn

@@ -67,7 +67,7 @@ BlockSpec block_spec(const ModelConfig& config, size_t index, const std::shared_
 }  // namespace
 
 TransformerSpec llama_spec(const ModelConfig& config) {
-  TransformerSpec spec{
+  return {
       .embedding = {.tokens = "model.embed_tokens.weight",
                     .positions = "",
                     .vocabulary = config.vocabulary,
@@ -78,13 +78,6 @@ TransformerSpec llama_spec(const ModelConfig& config) {
       .block = [config](size_t index,
                         const std::shared_ptr<const RotaryTable>& rotary) { return block_spec(config, index, rotary); },
       .final_norm = norm_spec(config, "model.norm", kFinalNorm)};
-  if (!config.tied_output) {
-    spec.output = {.name = "lm_head",
-                   .width = config.width,
-                   .outputs = config.vocabulary,
-                   .initial = config.zero_projections ? Initial::constant(0) : Initial::normal(0.02)};
-  }
-  return spec;
 }
 
 }  // namespace quern::nn

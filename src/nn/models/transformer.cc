@@ -16,9 +16,14 @@ std::shared_ptr<RotaryTable> rotary_of(Declaration& model, const ModelConfig& co
   return std::make_shared<RotaryTable>(model, config.positions_limit(), config.head_dim(), config.rotary);
 }
 
-Output output_of(Declaration& model, const ModelConfig& config, const TransformerSpec& spec, ParameterId tokens) {
-  if (!spec.output) return {model, tokens, config.logit_cap};
-  return {model, *spec.output, config.logit_cap};
+// The same for all families.
+Output output_of(Declaration& model, const ModelConfig& config, ParameterId tokens) {
+  if (config.tied_output) return {model, tokens, config.logit_cap};
+  const OutputSpec spec{.name = "lm_head",
+                        .width = config.width,
+                        .outputs = config.vocabulary,
+                        .initial = config.zero_projections ? Initial::constant(0) : Initial::normal(0.02)};
+  return {model, spec, config.logit_cap};
 }
 
 }  // namespace
@@ -37,7 +42,7 @@ Transformer::Layers::Layers(Declaration& model, const ModelConfig& config, const
       rotary(rotary_of(model, config)),
       blocks(model, config.layers, [&](size_t index) { return spec.block(index, rotary); }),
       final_norm(model, model.activations.head, spec.final_norm),
-      output(output_of(model, config, spec, embedding.tokens())) {}
+      output(output_of(model, config, embedding.tokens())) {}
 
 Transformer::Built Transformer::build(const ModelConfig& config) {
   check(config);

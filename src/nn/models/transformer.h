@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 
 #include "nn/layers/block.h"
 #include "nn/layers/embedding.h"
@@ -19,7 +18,6 @@ struct TransformerSpec {
   // Of block number `index`. The table is null without rotary positions.
   std::function<BlockSpec(size_t index, const std::shared_ptr<const RotaryTable>& rotary)> block;
   NormSpec final_norm;
-  std::optional<OutputSpec> output = {};  // nullopt: tied to the token table
 };
 
 // The spec of a config of any family; the config must be valid.
