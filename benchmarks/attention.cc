@@ -17,6 +17,7 @@ namespace {
 using kernels::AttentionShape;
 using kernels::Layout;
 
+// Of the comparison with the full matrix.
 constexpr size_t kHeads = 6, kHeadDim = 64, kWidth = kHeads * kHeadDim;
 
 using Floats = AlignedBuffer<float>;  // as in a run
@@ -131,6 +132,47 @@ void bench_length(Context& context, size_t T, std::optional<double> bar) {
               6 * product / (seconds[1] + seconds[3]), bar);
 }
 
+// Attention over the squares of a board: a query sees all keys. `name` is that of the game.
+class OfBoard {
+ public:
+  OfBoard(size_t T, size_t heads, size_t head_dim, bool causal)
+      : shape_{T, heads, heads, head_dim, 3 * heads * head_dim, heads * head_dim, causal},
+        qkv_(normal(T * shape_.qkv_stride, 1)),
+        dout_(normal(T * shape_.out_stride, 2)),
+        out_(T * shape_.out_stride),
+        dqkv_(T * shape_.qkv_stride),
+        logsumexp_(heads * T),
+        scratch_(kernels::attention_scratch(shape_)) {}
+
+  void forward() {
+    kernels::attention_forward(shape_, qkv_.data(), out_.data(), logsumexp_.data(), {}, 0, shape_.heads,
+                               scratch_.span());
+  }
+  void backward() {
+    kernels::attention_backward(shape_, qkv_.data(), out_.data(), logsumexp_.data(), dout_.data(), dqkv_.data(), {}, 0,
+                                shape_.heads, scratch_.span());
+  }
+  // In billions: a multiplication and an addition for each pair of a query and a key that it sees.
+  double product() const {
+    const double T = static_cast<double>(shape_.T), pairs = shape_.causal ? T * (T + 1) / 2 : T * T;
+    return 2e-9 * pairs * static_cast<double>(shape_.out_stride);
+  }
+
+ private:
+  AttentionShape shape_;
+  Floats qkv_, dout_, out_, dqkv_, logsumexp_, scratch_;
+};
+
+void bench_board(Context& context, const std::string& name, size_t T, size_t heads, size_t head_dim) {
+  OfBoard all(T, heads, head_dim, false), causal(T, heads, head_dim, true);
+  const std::vector<double> seconds = best_times(context, {[&] { all.forward(); }, [&] { causal.forward(); },
+                                                           [&] { all.backward(); }, [&] { causal.backward(); }});
+  context.add("attention/forward/" + name, 2 * all.product() / seconds[0], "GFLOPS", "causal",
+              2 * causal.product() / seconds[1]);
+  context.add("attention/forward_backward/" + name, 6 * all.product() / (seconds[0] + seconds[2]), "GFLOPS", "causal",
+              6 * causal.product() / (seconds[1] + seconds[3]));
+}
+
 }  // namespace
 
 void bench_attention(Context& context) {
@@ -139,6 +181,10 @@ void bench_attention(Context& context) {
   bench_length(context, 256, 1.5);
   bench_length(context, 512, std::nullopt);
   bench_length(context, 1024, 2.0);
+  bench_board(context, "tictactoe", 9, 4, 16);
+  bench_board(context, "connect4", 42, 4, 16);
+  bench_board(context, "connect4/heads=2", 42, 2, 32);
+  bench_board(context, "chess", 64, 4, 32);
 }
 
 }  // namespace quern::bench

@@ -1,4 +1,4 @@
-// Code shared by attention's forward, backward and decoding: products of blocks of the causal triangle, softmax of a
+// Code shared by attention's forward, backward and decoding: products of blocks of visible scores, softmax of a
 // row, padded copies. Included per target, after vec-inl.h.
 #if defined(QUERN_KERNELS_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QUERN_KERNELS_ATTENTION_INL_H_
@@ -42,20 +42,21 @@ HWY_INLINE float ScoreScale(size_t head_dim) {
   return static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
 }
 
-// A block of scores: rows are queries, columns are keys, and query i sees key j where j <= i.
+// A block of scores: rows are queries, columns are keys. Query i sees key j where j <= i, or all keys if not causal.
 struct Block {
   size_t query, queries;
   size_t key, keys;
+  bool causal;
 
   // How many of the block's keys are visible to the queries before `row`.
   size_t seen_before(size_t row) const {
     const size_t end = query + row;
-    return end <= key ? 0 : std::min(keys, end - key);
+    return !causal ? keys : end <= key ? 0 : std::min(keys, end - key);
   }
   // The first row that sees key `column`, or `queries`.
   size_t first_row_of(size_t column) const {
     const size_t position = key + column;
-    return position <= query ? 0 : std::min(queries, position - query);
+    return !causal || position <= query ? 0 : std::min(queries, position - query);
   }
 };
 

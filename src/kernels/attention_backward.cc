@@ -82,6 +82,9 @@ void GradientRows(const AttentionShape& shape, const Head& head, const BackwardS
 // Whether the head is the first of those that share its keys and values: the gradients of these start from it.
 bool StartsGroup(const AttentionShape& shape, const Head& head) { return head.index % shape.group() == 0; }
 
+// The first query of a block that sees the block of keys from `key` on.
+size_t FirstQuery(const AttentionShape& shape, size_t key) { return shape.causal ? key : 0; }
+
 // Adds one block's contribution to the gradients; k is the rows of its keys.
 void BackwardBlock(const AttentionShape& shape, const Head& head, const BackwardScratch& scratch, ConstRows k,
                    const Block& block, Ahead& ahead) {
@@ -92,7 +95,7 @@ void BackwardBlock(const AttentionShape& shape, const Head& head, const Backward
   MultiplyScores(block, D, q, {scratch.keys_transposed, BackwardScratch::kKeys}, p, ahead);
   MultiplyScores(block, D, dout, {scratch.values_transposed, BackwardScratch::kKeys}, ds, ahead);
   GradientRows(shape, head, scratch, block);
-  const bool add = block.query != block.key || !StartsGroup(shape, head);
+  const bool add = block.query != FirstQuery(shape, block.key) || !StartsGroup(shape, head);
   MultiplyByColumns(block, D, p, dout, {scratch.dvalues, width}, add, ahead);
   MultiplyByColumns(block, D, ds, q, {scratch.dkeys, width}, add, ahead);
   MultiplyByRows(block, D, ds, k, {scratch.dqueries + block.query * width, width}, block.key > 0, ahead);
@@ -109,9 +112,9 @@ void BackwardKeys(const AttentionShape& shape, const Head& head, const BackwardS
     CopyPadded(head.dk.from(key), keys, D, {scratch.dkeys, width});
     CopyPadded(head.dv.from(key), keys, D, {scratch.dvalues, width});
   }
-  for (size_t query = key; query < shape.T; query += BackwardScratch::kQueries) {
+  for (size_t query = FirstQuery(shape, key); query < shape.T; query += BackwardScratch::kQueries) {
     const size_t queries = std::min(BackwardScratch::kQueries, shape.T - query);
-    BackwardBlock(shape, head, scratch, k, {query, queries, key, keys}, ahead);
+    BackwardBlock(shape, head, scratch, k, {query, queries, key, keys, shape.causal}, ahead);
   }
   for (size_t j = 0; j < keys; ++j) {
     CopyOut(scratch.dkeys + j * width, D, 1.0f, head.dk.row(key + j));

@@ -22,9 +22,12 @@ struct Head {
   const DropoutMask* mask;  // null without dropout
 };
 
+// How many keys a query sees.
+size_t SeenBy(const AttentionShape& shape, size_t query) { return shape.causal ? query + 1 : shape.T; }
+
 void DropRow(const AttentionShape& shape, const Head& head, float* p, size_t query) {
   uint64_t group = FirstGroup(shape, head.index, query);
-  for (size_t j = 0; j <= query; j += kDropoutGroup) DropInPlace(*head.mask, group++, p + j);
+  for (size_t j = 0; j < SeenBy(shape, query); j += kDropoutGroup) DropInPlace(*head.mask, group++, p + j);
 }
 
 // Turns scores into unnormalized probabilities, with their sum in scratch.sum. Three loops: within each, no row waits
@@ -34,9 +37,9 @@ void SoftmaxRows(const AttentionShape& shape, const Head& head, const ForwardScr
                  size_t queries) {
   const Rows scores = {scratch.scores, scratch.score_stride};
   float* top = head.logsumexp + query;
-  for (size_t i = 0; i < queries; ++i) top[i] = MaxOf(scores.row(i), query + i + 1);
+  for (size_t i = 0; i < queries; ++i) top[i] = MaxOf(scores.row(i), SeenBy(shape, query + i));
   for (size_t i = 0; i < queries; ++i) {
-    scratch.sum[i] = ExpRow(scores.row(i), query + i + 1, head.scale, top[i]);
+    scratch.sum[i] = ExpRow(scores.row(i), SeenBy(shape, query + i), head.scale, top[i]);
     if (head.mask != nullptr) DropRow(shape, head, scores.row(i), query + i);
   }
   for (size_t i = 0; i < queries; ++i) {
@@ -49,10 +52,10 @@ void ForwardBlock(const AttentionShape& shape, const Head& head, const ForwardSc
                   Ahead& ahead) {
   const size_t D = shape.head_dim;
   const size_t queries = std::min(ForwardScratch::kQueries, shape.T - query);
-  const size_t keys = query + queries;
+  const size_t keys = SeenBy(shape, query + queries - 1);
   const Rows out = {scratch.out, scratch.width};
   const auto block_at = [&](size_t key) {
-    return Block{query, queries, key, std::min(ForwardScratch::kKeys, keys - key)};
+    return Block{query, queries, key, std::min(ForwardScratch::kKeys, keys - key), shape.causal};
   };
   const auto scores_at = [&](size_t key) { return Rows{scratch.scores + key, scratch.score_stride}; };
 

@@ -38,8 +38,8 @@ struct LayernormBackward {
   const float* weight;   // (C)
   const float* dout;     // (rows, C)
   float* dx;             // (rows, C) += gradient with respect to x, on top of the residual gradient already there
-  float* dweight;        // (C) +=, rows added in order
-  float* dbias;          // (C) +=
+  float* dweight;        // (C) +=, rows added in order; null: not computed
+  float* dbias;          // (C) +=; null: not computed
 };
 
 // With n the saved normal, r the saved reciprocal and g = dout * weight:

@@ -49,11 +49,13 @@ HWY_INLINE void Write(const LayernormBackward& args, size_t at, size_t i, size_t
   const V16 gradient = Mul16(dout, LoadStep<kEnd>(args.weight + i, n, zero));
   const V16 change = MulAdd16(row.reciprocal, gradient, MulAdd16(row.slope, normal, row.offset));
   const V16 dx = Add16(LoadStep<kEnd>(args.dx + at, n, zero), change);
-  const V16 dweight = MulAdd16(dout, normal, LoadStep<kEnd>(args.dweight + i, n, zero));
-  const V16 dbias = Add16(LoadStep<kEnd>(args.dbias + i, n, zero), dout);
   StoreStep<kEnd>(dx, args.dx + at, n);
-  StoreStep<kEnd>(dweight, args.dweight + i, n);
-  StoreStep<kEnd>(dbias, args.dbias + i, n);
+  if (args.dweight != nullptr) {
+    StoreStep<kEnd>(MulAdd16(dout, normal, LoadStep<kEnd>(args.dweight + i, n, zero)), args.dweight + i, n);
+  }
+  if (args.dbias != nullptr) {
+    StoreStep<kEnd>(Add16(LoadStep<kEnd>(args.dbias + i, n, zero), dout), args.dbias + i, n);
+  }
 }
 
 // One iteration of a pipeline as in layernorm.cc: stage 1 sums over row r, stage 2 writes row r - 1 with the

@@ -39,7 +39,7 @@ struct RmsnormBackward {
   const float* weight = nullptr;  // (C), or null, as in forward
   const float* dout;              // (rows, C)
   float* dx;                      // (rows, C), gradient with respect to x
-  float* dweight = nullptr;       // (C) +=, rows added in order; null exactly if `weight` is
+  float* dweight = nullptr;       // (C) +=, rows added in order; null: not computed
   bool add = true;                // dx += gradient; false: dx = gradient
 };
 

@@ -52,7 +52,7 @@ HWY_INLINE void Write(const RmsnormBackward& args, size_t at, size_t i, size_t n
   } else {
     StoreStep<kEnd>(Mul16(row.reciprocal, inner), args.dx + at, n);
   }
-  if (args.weight != nullptr) {
+  if (args.dweight != nullptr) {
     const V16 dweight = MulAdd16(dout, normal, LoadStep<kEnd>(args.dweight + i, n, zero));
     StoreStep<kEnd>(dweight, args.dweight + i, n);
   }

@@ -1,6 +1,7 @@
 #include "kernels/attention.h"
 
 #include <string>
+#include <tuple>
 
 #include "kernels/attention_twin.h"
 #include "support/support.h"
@@ -16,9 +17,15 @@ AttentionShape tight(size_t T, size_t heads, size_t D, size_t group = 1) {
   return {T, heads, kv_heads, D, (heads + 2 * kv_heads) * D, heads * D};
 }
 
+AttentionShape bidirectional(AttentionShape shape) {
+  shape.causal = false;
+  return shape;
+}
+
 std::string name_of(const AttentionShape& shape) {
-  return "T=" + std::to_string(shape.T) + " heads=" + std::to_string(shape.heads) +
-         " kv_heads=" + std::to_string(shape.kv_heads) + " D=" + std::to_string(shape.head_dim);
+  return std::string(shape.causal ? "causal" : "bidirectional") + " T=" + std::to_string(shape.T) +
+         " heads=" + std::to_string(shape.heads) + " kv_heads=" + std::to_string(shape.kv_heads) +
+         " D=" + std::to_string(shape.head_dim);
 }
 
 Dropout dropout_of(float rate) {
@@ -136,6 +143,16 @@ TEST(Attention, SharedKeysMatchTheTwinBitForBit) {
   }
 }
 
+// 9, 42 and 64 are squares of boards.
+TEST(Attention, BidirectionalMatchesTheTwinBitForBit) {
+  for (const size_t T : {1u, 2u, 9u, 17u, 42u, 64u, 65u, 97u, 129u, 200u}) {
+    for (const size_t D : {3u, 16u, 32u}) expect_twin_bits(Inputs(bidirectional(tight(T, 2, D))), {}, 0);
+    expect_twin_bits(Inputs(bidirectional(tight(T, 4, 16, 2))), {}, 1);
+    expect_twin_bits(Inputs(bidirectional(tight(T, 6, 5, 3))), dropout_of(0.3f), 0);
+  }
+  expect_twin_bits(Inputs(bidirectional({70, 3, 3, 8, 3 * 24 + 5, 24 + 3})), {}, 3);
+}
+
 TEST(Attention, DropoutMatchesTheTwinBitForBit) {
   for (const float rate : {0.1f, 0.5f, 0.9f}) {
     for (const size_t T : {1u, 17u, 64u, 65u, 129u, 200u}) {
@@ -182,8 +199,9 @@ TEST(Attention, NanReachesTheOutput) {
 }
 
 TEST(Attention, SplittingTheHeadsIsBitIdentical) {
-  const Inputs in(tight(100, 5, 24));
-  for (const float rate : {0.0f, 0.3f}) {
+  const Inputs causal(tight(100, 5, 24)), all(bidirectional(tight(100, 5, 24)));
+  for (const auto& [which, rate] : {std::pair{&causal, 0.0f}, {&causal, 0.3f}, {&all, 0.0f}, {&all, 0.3f}}) {
+    const Inputs& in = *which;
     test::for_each_target([&](const Target&) {
       const Results whole = run_kernel(in, dropout_of(rate));
       for (const size_t cut : {1u, 2u, 4u}) expect_same(whole, run_kernel(in, dropout_of(rate), 0, cut));
@@ -223,12 +241,22 @@ TEST(Attention, MatchesTheFullMatrixInDouble) {
   for (const size_t T : kLengths) expect_close(Inputs(tight(T, 2, 32)), {}, 1e-5);
   for (const size_t D : {1u, 3u, 8u, 80u, 128u}) expect_close(Inputs(tight(65, 2, D)), {}, 1e-5);
   for (const size_t T : {1u, 64u, 129u}) expect_close(Inputs(tight(T, 2, 16)), dropout_of(0.2f), 1e-5);
+  for (const size_t T : {1u, 9u, 42u, 64u, 129u}) {
+    expect_close(Inputs(bidirectional(tight(T, 2, 16))), {}, 1e-5);
+    expect_close(Inputs(bidirectional(tight(T, 2, 16))), dropout_of(0.2f), 1e-5);
+  }
 }
 
 // With keys of their own and with shared ones.
 TEST(Attention, BackwardMatchesFiniteDifferences) {
-  for (const auto& [rate, group] : {std::pair{0.0f, 1u}, {0.25f, 1u}, {0.0f, 2u}, {0.25f, 2u}}) {
-    const Inputs in(tight(19, 2, 3, group));
+  for (const auto& [rate, group, causal] : {std::tuple{0.0f, 1u, true},
+                                            {0.25f, 1u, true},
+                                            {0.0f, 2u, true},
+                                            {0.25f, 2u, true},
+                                            {0.0f, 1u, false},
+                                            {0.25f, 2u, false}}) {
+    const AttentionShape shape = tight(19, 2, 3, group);
+    const Inputs in(causal ? shape : bidirectional(shape));
     const std::vector<float> weights = in.dout;
     const Dropout dropout = dropout_of(rate);
     std::vector<double> qkv(in.qkv.begin(), in.qkv.end()), out(in.dout.size());

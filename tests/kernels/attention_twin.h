@@ -1,4 +1,4 @@
-// Causal attention twice more, one head at a time and with the whole T x T matrix: in scalar float with the kernel's
+// Attention twice more, one head at a time and with the whole T x T matrix: in scalar float with the kernel's
 // own order of operations, which must give its bits, and in double, straight from the formulas.
 #pragma once
 
@@ -22,6 +22,7 @@ struct Head {
   size_t v(size_t i) const { return k(i) + shape.kv_heads * shape.head_dim; }
   bool starts_group() const { return h % shape.group() == 0; }  // the first that adds to the gradients of k and v
   size_t out(size_t i) const { return i * shape.out_stride + h * shape.head_dim; }
+  size_t seen_by(size_t i) const { return shape.causal ? i + 1 : shape.T; }  // keys
   size_t lse(size_t i) const { return h * shape.T + i; }
   // What dropout multiplies the probability of (i, j) by.
   float multiplier(const kernels::Dropout& dropout, size_t i, size_t j) const {
@@ -45,17 +46,17 @@ inline void attention_forward(const Head& at, const float* qkv, float* out, floa
   const size_t D = at.shape.head_dim;
   const float scale = attention_scale(D);
   for (size_t i = 0; i < at.shape.T; ++i) {
-    std::vector<float> p(i + 1);
-    for (size_t j = 0; j <= i; ++j) p[j] = dot(qkv + at.q(i), qkv + at.k(j), D);
+    std::vector<float> p(at.seen_by(i));
+    for (size_t j = 0; j < at.seen_by(i); ++j) p[j] = dot(qkv + at.q(i), qkv + at.k(j), D);
     const float top = *std::max_element(p.begin(), p.end());
     Lanes sum;
-    for (size_t j = 0; j <= i; ++j) sum.at(j) += p[j] = twin::exp(scale * (p[j] - top));
+    for (size_t j = 0; j < at.seen_by(i); ++j) sum.at(j) += p[j] = twin::exp(scale * (p[j] - top));
     logsumexp[at.lse(i)] = scale * top + static_cast<float>(std::log(static_cast<double>(sum.sum())));
     const float factor = 1.0f / sum.sum();
-    for (size_t j = 0; j <= i; ++j) p[j] *= at.multiplier(dropout, i, j);
+    for (size_t j = 0; j < at.seen_by(i); ++j) p[j] *= at.multiplier(dropout, i, j);
     for (size_t c = 0; c < D; ++c) {
       float value = 0.0f;
-      for (size_t j = 0; j <= i; ++j) value = std::fma(p[j], qkv[at.v(j) + c], value);
+      for (size_t j = 0; j < at.seen_by(i); ++j) value = std::fma(p[j], qkv[at.v(j) + c], value);
       out[at.out(i) + c] = std::fma(factor, value, 0.0f);
     }
   }
@@ -75,7 +76,7 @@ inline void attention_backward(const Head& at, const float* qkv, const float* ou
   for (size_t i = 0; i < T; ++i) {
     Lanes delta;
     for (size_t c = 0; c < D; ++c) delta.at(c) = std::fma(dout[at.out(i) + c], out[at.out(i) + c], delta.at(c));
-    for (size_t j = 0; j <= i; ++j) {
+    for (size_t j = 0; j < at.seen_by(i); ++j) {
       const float multiplier = at.multiplier(dropout, i, j);
       const float s = dot(qkv + at.q(i), qkv + at.k(j), D);
       const float p = twin::exp(std::min(std::fma(scale, s, -logsumexp[at.lse(i)]), 0.0f));
@@ -99,8 +100,8 @@ inline void attention_backward(const Head& at, const float* qkv, const float* ou
 // Row i of the probabilities in double, before dropout.
 inline std::vector<double> probabilities(const Head& at, const std::vector<double>& qkv, size_t i) {
   const size_t D = at.shape.head_dim;
-  std::vector<double> p(i + 1, 0.0);
-  for (size_t j = 0; j <= i; ++j) {
+  std::vector<double> p(at.seen_by(i), 0.0);
+  for (size_t j = 0; j < at.seen_by(i); ++j) {
     for (size_t c = 0; c < D; ++c) p[j] += qkv[at.q(i) + c] * qkv[at.k(j) + c] / std::sqrt(static_cast<double>(D));
   }
   const double top = *std::max_element(p.begin(), p.end());
@@ -116,7 +117,7 @@ inline void attention_forward(const Head& at, const std::vector<double>& qkv, st
     const std::vector<double> p = probabilities(at, qkv, i);
     for (size_t c = 0; c < at.shape.head_dim; ++c) {
       double& value = out[at.out(i) + c] = 0.0;
-      for (size_t j = 0; j <= i; ++j)
+      for (size_t j = 0; j < at.seen_by(i); ++j)
         value += p[j] * static_cast<double>(at.multiplier(dropout, i, j)) * qkv[at.v(j) + c];
     }
   }
@@ -128,9 +129,9 @@ inline void attention_backward(const Head& at, const std::vector<double>& qkv, c
   const size_t D = at.shape.head_dim;
   for (size_t i = 0; i < at.shape.T; ++i) {
     const std::vector<double> p = probabilities(at, qkv, i);
-    std::vector<double> dp(i + 1, 0.0);
+    std::vector<double> dp(at.seen_by(i), 0.0);
     double mean = 0.0;
-    for (size_t j = 0; j <= i; ++j) {
+    for (size_t j = 0; j < at.seen_by(i); ++j) {
       const double factor = static_cast<double>(at.multiplier(dropout, i, j));
       for (size_t c = 0; c < D; ++c) {
         dp[j] += factor * dout[at.out(i) + c] * qkv[at.v(j) + c];
@@ -138,7 +139,7 @@ inline void attention_backward(const Head& at, const std::vector<double>& qkv, c
       }
       mean += p[j] * dp[j];
     }
-    for (size_t j = 0; j <= i; ++j) {
+    for (size_t j = 0; j < at.seen_by(i); ++j) {
       const double ds = p[j] * (dp[j] - mean) / std::sqrt(static_cast<double>(D));
       for (size_t c = 0; c < D; ++c) {
         dqkv[at.q(i) + c] += ds * qkv[at.k(j) + c];
