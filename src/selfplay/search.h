@@ -1,0 +1,86 @@
+// PUCT search of one position, as a state machine: it hands out positions to be evaluated and takes the evaluations
+// back, so that one thread can run hundreds of searches and evaluate a leaf of each in one batch.
+//
+//   search.reset(position);
+//   search.begin(100);
+//   while (const games::Position* leaf = search.next_leaf()) {
+//     ...evaluate leaf...
+//     search.take(priors of search.leaf_actions(), value);
+//   }
+//   search.root_edges()                          visits of each move
+//   search.advance(action); search.begin(100);   the next move
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/philox.h"
+#include "selfplay/settings.h"
+#include "selfplay/tree.h"
+
+namespace quern::selfplay {
+
+// Dirichlet noise for the priors of a root; share 0 for none.
+struct RootNoise {
+  float share = 0;
+  float alpha = 1;
+  RandomStream stream = {};
+  uint32_t first_block = 0;  // of the stream
+};
+
+// A tree has at most one leaf in flight: no simulation starts before the one before it is counted. So the result is a
+// function of the position, the evaluations, the settings and the noise, no matter what else a batch contains, and no
+// virtual loss is needed. One thread. It allocates only while the tree grows beyond its largest size so far, apart from
+// one Position::clone() for each leaf.
+class Search {
+ public:
+  explicit Search(const SearchSettings& settings);
+
+  // Makes a copy of `root` the root, and forgets the tree. The game must not be over there.
+  void reset(const games::Position& root);
+
+  // Starts a search of `simulations` in addition to those that are kept from earlier searches. The evaluation of a root
+  // that has none does not count. The game must not be over at the root.
+  void begin(uint32_t simulations, const RootNoise& noise = {});
+
+  // Runs simulations until one needs an evaluation: of the returned position, which is valid until the next call of a
+  // function that is not const. Null when the search is done. Call take() before it is called again.
+  const games::Position* next_leaf();
+  std::span<const games::Action> leaf_actions() const noexcept { return leaf_actions_; }
+
+  // The evaluation of the leaf: a prior for each of leaf_actions(), and the value for the player to move.
+  void take(std::span<const float> priors, const Wdl& value);
+
+  const games::Position& position() const noexcept { return *root_; }
+
+  // The legal moves at the root, in ascending order; empty if it has not been evaluated.
+  std::span<const Edge> root_edges() const noexcept;
+  uint32_t root_visits() const noexcept;  // the sum over root_edges()
+  // The mean value of the root for the player to move, over its evaluation and all its simulations.
+  Wdl root_value() const noexcept;
+  size_t nodes() const noexcept { return tree_.nodes(); }
+
+  // Makes a legal move at the root. The subtree of the move becomes the tree if the settings say so, with all its
+  // visits and values; the rest is freed.
+  void advance(games::Action action);
+
+ private:
+  uint32_t select(const Node& node) const noexcept;
+  uint32_t descend() noexcept;
+  void place_leaf();
+  void back_up(float score, float draw) noexcept;
+  void add_noise();
+
+  SearchSettings settings_;
+  Tree tree_;
+  std::unique_ptr<games::Position> root_, leaf_;
+  std::vector<games::Action> leaf_actions_;
+  std::vector<uint32_t> path_;  // edges from the root to the leaf
+  std::vector<double> shares_;  // of the noise
+  uint32_t simulations_ = 0;    // still to start
+  RootNoise noise_;             // to be added when the root has priors; share 0 afterwards
+};
+
+}  // namespace quern::selfplay
