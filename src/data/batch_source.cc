@@ -12,7 +12,8 @@
 namespace quern::data {
 namespace {
 
-// Distinguish uses of Purpose::kShuffle; shuffled_sequences.cc and mixed_batches.cc use 3 and 4.
+// Distinguish uses of Purpose::kShuffle; shuffled_sequences.cc, mixed_batches.cc and chat/conversation_batches.cc use
+// 3, 4 and 5.
 constexpr uint16_t kPositionLayer = 0;
 constexpr uint16_t kOrderLayer = 1;
 constexpr uint16_t kShiftLayer = 2;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/batch_reader.h"
+#include "data/evaluation_windows.h"
 #include "data/token_stream.h"
 
 namespace quern::data {
@@ -88,17 +89,21 @@ struct HeldOut {
 //
 // Windows of several sources alternate in proportion to their weights, until one of them has no more. So the mean loss
 // is that of the mixture, for any number of windows.
-class ValidationBatches {
+class ValidationBatches final : public EvaluationWindows {
  public:
   // Error if a range has fewer than context + 1 tokens. Uses at most `max_windows` windows.
   ValidationBatches(TokenRange range, uint32_t context, uint64_t max_windows = UINT64_MAX);
   ValidationBatches(const std::vector<HeldOut>& sources, uint32_t context, uint64_t max_windows = UINT64_MAX);
 
-  uint64_t windows() const { return windows_; }
+  uint64_t windows() const override { return windows_; }
+  uint64_t targets() const override { return windows_ * context_; }
 
   // Windows first ... first + count - 1, all below windows(): inputs and targets (count, context). Thread-safe; does
   // not allocate. Error only from the stream, for a token outside the vocabulary.
   void fill(uint64_t first, uint32_t count, int32_t* inputs, int32_t* targets) const;
+  void fill(uint64_t first, uint32_t count, const WindowColumns& out) const override {
+    fill(first, count, out.tokens, out.targets);
+  }
 
  private:
   void mix(const std::vector<HeldOut>& sources, uint64_t max_windows);

@@ -119,11 +119,13 @@ CutRule BpeTokenizer::cut_rule() const noexcept {
   return gpt2 ? CutRule::kBeforeWhiteSpace : CutRule::kBeforeSpace;
 }
 
-void BpeTokenizer::encode(std::string_view text, const AddedSet& added, bool starts, std::vector<int32_t>& ids) const {
-  const size_t before = ids.size();
+void BpeTokenizer::encode(std::string_view text, const AddedSet& added, Before before,
+                          std::vector<int32_t>& ids) const {
+  const size_t ids_before = ids.size();
+  const bool starts = before == Before::kNothing;
   std::unique_ptr<Scratch> scratch = take_scratch();
   try {
-    for (bool is_first = true; !text.empty(); is_first = false) {
+    for (bool is_first = before != Before::kAddedToken; !text.empty(); is_first = false) {
       const AddedTokens::Found found = added.verbatim.find(text);
       encode_section(text.substr(0, found.at), added.normalized, starts, is_first, *scratch, ids);
       text.remove_prefix(found.at);
@@ -132,7 +134,7 @@ void BpeTokenizer::encode(std::string_view text, const AddedSet& added, bool sta
       text.remove_prefix(found.token->content.size());
     }
   } catch (...) {
-    ids.resize(before);
+    ids.resize(ids_before);
     throw;
   }
   give_back(std::move(scratch));

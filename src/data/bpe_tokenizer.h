@@ -29,9 +29,14 @@ class BpeTokenizer final : public Tokenizer {
   ~BpeTokenizer() override;
 
   std::string_view name() const noexcept override { return "bpe"; }
-  void encode_to(std::string_view text, std::vector<int32_t>& ids) const override { encode(text, all_, true, ids); }
+  void encode_to(std::string_view text, std::vector<int32_t>& ids) const override {
+    encode(text, all_, Before::kNothing, ids);
+  }
+  void encode_span_to(std::string_view text, Before before, std::vector<int32_t>& ids) const override {
+    encode(text, all_, before, ids);
+  }
   void encode_part_to(std::string_view text, bool starts_document, std::vector<int32_t>& ids) const override {
-    encode(text, ordinary_, starts_document, ids);
+    encode(text, ordinary_, starts_document ? Before::kNothing : Before::kText, ids);
   }
   using Tokenizer::encode;
   std::optional<int32_t> begin_of_text() const noexcept override { return begin_of_text_; }
@@ -42,7 +47,7 @@ class BpeTokenizer final : public Tokenizer {
 
   const TokenizerRules& rules() const noexcept { return rules_; }
   std::span<const Merge> merges() const noexcept { return merges_.list(); }
-  std::span<const AddedToken> added_tokens() const noexcept { return added_; }
+  std::span<const AddedToken> added_tokens() const noexcept override { return added_; }
 
  private:
   struct Scratch;
@@ -54,7 +59,7 @@ class BpeTokenizer final : public Tokenizer {
   };
 
   AddedSet added_set(bool with_special) const;
-  void encode(std::string_view text, const AddedSet& added, bool starts, std::vector<int32_t>& ids) const;
+  void encode(std::string_view text, const AddedSet& added, Before before, std::vector<int32_t>& ids) const;
   void encode_section(std::string_view text, const AddedTokens& added, bool starts, bool is_first, Scratch& scratch,
                       std::vector<int32_t>& ids) const;
   void encode_plain(std::string_view text, bool starts, bool is_first, Scratch& scratch,

@@ -49,7 +49,7 @@ bool Prefetcher::produce_step(BatchReader& reader, uint32_t step) {
     b.step = step;
     b.first = static_cast<uint32_t>(sequences.begin);
     b.sequences = static_cast<uint32_t>(sequences.size());
-    b.counted_targets = uint64_t{options_.sequences_per_step} * options_.context;
+    b.counted_targets = uint64_t{options_.sequences_per_step} * options_.targets_per_sequence;
     if (sequences.begin > next) reader.skip(step, {next, sequences.begin}, passed);
     reader.read(b);
     next = sequences.end;

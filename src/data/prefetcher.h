@@ -16,7 +16,7 @@
 namespace quern::data {
 
 struct PrefetchOptions {
-  uint32_t context = 0;
+  uint32_t targets_per_sequence = 0;
   uint32_t sequences_per_step = 0;
   // Of every step: the sequences of each, in order. There may be others between them; the last batch's `after` is the
   // end of the step.

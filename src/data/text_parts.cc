@@ -73,27 +73,34 @@ size_t complete_lines(const TextSource& source, Lookahead& ahead) {
 }
 
 void visit_lines(const TextSource& source, uint64_t bytes_before, const PartVisitor& visit) {
-  Lookahead ahead(source);
-  std::string scratch;
-  uint64_t lines_before = 0;
-  while (const size_t length = complete_lines(source, ahead)) {
-    const std::string_view raw = ahead.at_least(length).substr(0, length);
-    const std::string_view content = clean_text(source, raw, ahead.begin(), '\0', scratch);
-    for_each_json_line({content, source.name(), lines_before, source.field()}, [&](std::string_view text) {
+  for_each_lines(source, [&](const TextLines& lines) {
+    for_each_json_line({lines.content, source.name(), lines.lines_before, source.field()}, [&](std::string_view text) {
       if (text.empty()) return;
       visit({.text = text,
              .source = source,
              .begin = 0,
              .starts_document = true,
              .ends_document = true,
-             .bytes_read = bytes_before + ahead.bytes_read()});
+             .bytes_read = bytes_before + lines.bytes_read});
     });
+    return true;
+  });
+}
+
+}  // namespace
+
+void for_each_lines(const TextSource& source, const std::function<bool(const TextLines& lines)>& visit) {
+  Lookahead ahead(source);
+  std::string scratch;
+  uint64_t lines_before = 0;
+  while (const size_t length = complete_lines(source, ahead)) {
+    const std::string_view raw = ahead.at_least(length).substr(0, length);
+    const std::string_view content = clean_text(source, raw, ahead.begin(), '\0', scratch);
+    if (!visit({content, lines_before, ahead.bytes_read()})) return;
     lines_before += static_cast<uint64_t>(std::count(content.begin(), content.end(), '\n'));
     ahead.use(length);
   }
 }
-
-}  // namespace
 
 void for_each_part(const TextSources& sources, const PartVisitor& visit, CutRule rule) {
   uint64_t before = 0;

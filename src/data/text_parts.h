@@ -27,6 +27,16 @@ using PartVisitor = std::function<void(const TextPart& part)>;
 // meanwhile.
 void for_each_part(const TextSources& sources, const PartVisitor& visit, CutRule rule = CutRule::kBeforeWhiteSpace);
 
+// Complete lines of a source, in UTF-8 with LF; valid during the call.
+struct TextLines {
+  std::string_view content;
+  uint64_t lines_before;  // number of lines in the source before them
+  uint64_t bytes_read;    // of the source so far
+};
+
+// Visits all lines of a source in order, many at a time, until `visit` returns false. Errors of for_each_part().
+void for_each_lines(const TextSource& source, const std::function<bool(const TextLines& lines)>& visit);
+
 // `text`, part of a source that begins at byte `begin` and is followed by the byte `next` (0 at the end), checked and
 // with CR LF replaced by LF, in `scratch` if there is any. Errors of check_utf8(). Returns bytes (Encoding::kBytes) as
 // they are.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/sha256.h"
+#include "data/added_tokens.h"
 #include "data/cut_rule.h"
 #include "data/token_table.h"
 #include "data/tokenizer_parts.h"
@@ -18,6 +19,9 @@ namespace quern::data {
 
 // The special token that ends a document in GPT-2's vocabulary and in those that Quern learns.
 inline constexpr std::string_view kEndOfText = "<|endoftext|>";
+
+// What comes before a span of a text.
+enum class Before : uint8_t { kNothing, kAddedToken, kText };
 
 // Immutable and thread-safe. Ids are 0 ... vocabulary_size() - 1.
 //
@@ -37,6 +41,13 @@ class Tokenizer {
   // are encoded as such. For prompts, which users may want to start with a special token.
   virtual void encode_to(std::string_view text, std::vector<int32_t>& ids) const = 0;
   std::vector<int32_t> encode(std::string_view text) const;
+
+  // The same for a text that is encoded span by span, so that no token crosses from one span into the next, as in a
+  // prompt and its answer. Some tokenizers put a space in front of a text and after each added token, but none in the
+  // middle.
+  virtual void encode_span_to(std::string_view text, [[maybe_unused]] Before before, std::vector<int32_t>& ids) const {
+    encode_to(text, ids);
+  }
 
   // The same for training and evaluation text, where a spelled-out special token is ordinary text: a page about
   // tokenizers does not end where it mentions <|endoftext|>.
@@ -71,6 +82,9 @@ class Tokenizer {
 
   // The token that follows every document, if there is one.
   virtual std::optional<int32_t> end_of_text() const noexcept { return std::nullopt; }
+
+  // The tokens that are found in a text before anything else; most of them are special.
+  virtual std::span<const AddedToken> added_tokens() const noexcept { return {}; }
 
   // A tokenizer.json for Hugging Face `tokenizers`, which gives the same ids there.
   virtual std::string to_json() const = 0;

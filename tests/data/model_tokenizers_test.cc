@@ -135,6 +135,38 @@ TEST(ModelTokenizers, PartsOfADocumentGetNoSpaceInFront) {
   }
 }
 
+TEST(ModelTokenizers, SpansGetASpaceByWhatComesBefore) {
+  const auto of = [](SpacePrefix prefix, std::string_view text, Before before) {
+    const TokenizerParts parts = sentence_piece_parts(prefix);
+    std::vector<int32_t> ids = {7};
+    make_tokenizer(parts, "test")->encode_span_to(text, before, ids);
+    Tokens tokens;
+    for (size_t i = 1; i < ids.size(); ++i) tokens.push_back(parts.tokens[static_cast<size_t>(ids[i])]);
+    return tokens;
+  };
+  for (const SpacePrefix prefix : {SpacePrefix::kAlways, SpacePrefix::kMetaspaceAlways}) {
+    EXPECT_EQ(of(prefix, "the</s>the", Before::kNothing), (Tokens{"▁the", "</s>", "▁the"}));
+    EXPECT_EQ(of(prefix, "the</s>the", Before::kAddedToken), (Tokens{"▁the", "</s>", "▁the"}));
+    EXPECT_EQ(of(prefix, "the</s>the", Before::kText), (Tokens{"t", "he", "</s>", "▁the"}));
+  }
+  EXPECT_EQ(of(SpacePrefix::kMetaspaceFirst, "the", Before::kNothing), (Tokens{"▁the"}));
+  EXPECT_EQ(of(SpacePrefix::kMetaspaceFirst, "the", Before::kAddedToken), (Tokens{"t", "he"}));
+  EXPECT_EQ(of(SpacePrefix::kMetaspaceFirst, "the", Before::kText), (Tokens{"t", "he"}));
+}
+
+// So that a conversation that is encoded turn by turn has the ids of one that is encoded at once.
+TEST(ModelTokenizers, SpansAfterAnAddedTokenGiveTheIdsOfTheWholeText) {
+  for (const TokenizerParts& parts : all_kinds()) {
+    const auto tokenizer = make_tokenizer(parts, "test");
+    if (tokenizer->added_tokens().empty()) continue;
+    const std::string token = tokenizer->added_tokens()[0].content;
+    std::vector<int32_t> ids;
+    tokenizer->encode_span_to("ab the" + token, Before::kNothing, ids);
+    tokenizer->encode_span_to("the ab", Before::kAddedToken, ids);
+    EXPECT_EQ(ids, tokenizer->encode("ab the" + token + "the ab"));
+  }
+}
+
 TEST(ModelTokenizers, DecodingRestoresTheText) {
   for (const TokenizerParts& parts : all_kinds()) {
     const auto tokenizer = make_tokenizer(parts, "test");

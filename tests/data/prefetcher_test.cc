@@ -38,7 +38,7 @@ struct Source {
       : stream(bad),
         batches({&stream, 0, stream.size()}, {.seed = 3, .context = kContext, .sequences_per_step = kSequences}) {}
   PrefetchOptions options(uint32_t first_step = 0) const {
-    return {.context = kContext,
+    return {.targets_per_sequence = kContext,
             .sequences_per_step = kSequences,
             .batches = {{0, 3}, {3, 6}, {6, 7}},
             .first_step = first_step};

@@ -114,7 +114,8 @@ TEST_F(StreamSequencesTest, PrefetcherDeliversBatchesAndErrorsInOrder) {
   const auto file = folder.write("a.txt", text_);
   const TextPieces pieces(text_sources(Corpus({file})));
   const MixedBatches batches = stream_of(pieces, tokenizer_, {.context = kContext, .producers = 2});
-  Prefetcher prefetcher(batches, {.context = kContext, .sequences_per_step = 4, .batches = {{0, 3}, {3, 4}}});
+  Prefetcher prefetcher(batches,
+                        {.targets_per_sequence = kContext, .sequences_per_step = 4, .batches = {{0, 3}, {3, 4}}});
   uint64_t window = 0;
   const auto read_some = [&](int n) {
     for (int i = 0; i < n; ++i) {
