@@ -87,6 +87,8 @@ void check_sources(const TrainOptions& options) {
   if (options.preset) throw Error("[train] init_from: takes all settings that are not given from its run; omit preset");
 }
 
+}  // namespace
+
 train::RunConfig completed(train::RunConfig config, const std::function<void(train::RunConfig&)>& apply) {
   config.given = {};
   const train::RunConfig::Data base = config.data;
@@ -96,8 +98,6 @@ train::RunConfig completed(train::RunConfig config, const std::function<void(tra
   train::resolve_paths(config);
   return config;
 }
-
-}  // namespace
 
 train::RunConfig run_config(const TrainOptions& options, const std::function<void(train::RunConfig&)>& apply) {
   check_sources(options);

@@ -14,6 +14,10 @@ namespace quern::api {
 // the options. Error when the settings are inconsistent.
 train::RunConfig run_config(const TrainOptions& options, const std::function<void(train::RunConfig&)>& apply);
 
+// `config` after `apply` was called on it: data replaced as a whole, min_rate below the rate, paths absolute. Error
+// when the settings are inconsistent.
+train::RunConfig completed(train::RunConfig config, const std::function<void(train::RunConfig&)>& apply);
+
 // Trains with `config`. Uses only out, resume and the callbacks of the options.
 TrainResult run_training(const TrainOptions& options, const train::RunConfig& config);
 

@@ -21,6 +21,7 @@ using safetensors::Stamp;
 using safetensors::Tensor;
 
 constexpr const char* kModel = "model.safetensors";
+constexpr const char* kAdapters = "adapter_model.safetensors";  // as PEFT calls it
 constexpr const char* kOptimizer = "optimizer.safetensors";
 constexpr const char* kConfig = "config.json";
 constexpr const char* kState = "state.json";
@@ -138,10 +139,11 @@ void copy_all(const safetensors::File& file, std::span<const TensorRef> refs) {
   file.check_intact();
 }
 
-std::string hash_by_name(std::vector<std::pair<std::string_view, std::span<const std::byte>>> tensors) {
+template <typename Update>
+std::string hash_by_name(std::vector<std::pair<std::string_view, std::span<const std::byte>>> tensors, Update update) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   Sha256 hash;
-  for (const auto& [name, bytes] : tensors) hash.update(bytes);
+  for (const auto& [name, bytes] : tensors) update(hash, bytes);
   return to_hex(hash.finish());
 }
 
@@ -158,7 +160,7 @@ void set_aside_if_foreign(const fs::path& path) {
 }  // namespace
 
 bool has_foreign_files(const fs::path& path) {
-  std::set<std::string> known = {kModel, kOptimizer, kConfig, kState};
+  std::set<std::string> known = {kModel, kAdapters, kOptimizer, kConfig, kState};
   try {
     for (const auto& [name, stamp] : read_state(path).files) known.insert(name);
   } catch (const Error&) {
@@ -182,7 +184,8 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const RunState& st
   AtomicDirectory directory(path);
   const auto target = [&](const char* name) { return Target{directory.temporary() / name, path / name}; };
   StateFile file{state, {}};
-  file.files[kModel] = write_tensors(target(kModel), tensors_of(tensors.weights));
+  const char* weights = tensors.adapters ? kAdapters : kModel;
+  file.files[weights] = write_tensors(target(weights), tensors_of(tensors.weights));
   file.files[kOptimizer] = write_tensors(target(kOptimizer), tensors_of(tensors.optimizer));
   file.files[kConfig] = write_text(target(kConfig), config);
   for (const ExtraFile& extra : extras) {
@@ -221,16 +224,21 @@ std::string read_text(const fs::path& folder, const StateFile& state, const std:
 Checkpoint::Checkpoint(const fs::path& path, Parts parts) : Checkpoint(path, parts, read_state(path)) {}
 
 Checkpoint::Checkpoint(fs::path path, Parts parts, const StateFile& file)
-    : path_(std::move(path)), state_(file.state), model_(open_tensors(path_, file, kModel)) {
+    : path_(std::move(path)),
+      state_(file.state),
+      adapters_(file.files.contains(kAdapters)),
+      model_(open_tensors(path_, file, adapters_ ? kAdapters : kModel)) {
   if (parts == Parts::kAll) optimizer_.emplace(open_tensors(path_, file, kOptimizer));
 }
 
 const Tensor& Checkpoint::at(const std::string& name, const std::vector<size_t>& shape) const {
-  return find_same(path_ / kModel, "model", model_, {name, Dtype::kF32, shape, {}});
+  return find_same(weights_path(), "model", model_, {name, Dtype::kF32, shape, {}});
 }
 
+fs::path Checkpoint::weights_path() const { return path_ / (adapters_ ? kAdapters : kModel); }
+
 void Checkpoint::load(const Tensors& tensors) const {
-  check_same(path_ / kModel, "model", model_, tensors_of(tensors.weights));
+  check_same(weights_path(), "model", model_, tensors_of(tensors.weights));
   const bool with_optimizer = !tensors.optimizer.empty();
   assert(!with_optimizer || optimizer_);
   if (with_optimizer) check_same(path_ / kOptimizer, "optimizer", *optimizer_, tensors_of(tensors.optimizer));
@@ -241,13 +249,15 @@ void Checkpoint::load(const Tensors& tensors) const {
 std::string weights_hash(std::span<const TensorRef> weights) {
   std::vector<std::pair<std::string_view, std::span<const std::byte>>> tensors;
   for (const TensorRef& ref : weights) tensors.emplace_back(ref.name, std::as_bytes(ref.values));
-  return hash_by_name(std::move(tensors));
+  return hash_by_name(std::move(tensors), [](Sha256& hash, std::span<const std::byte> bytes) { hash.update(bytes); });
 }
 
 std::string weights_hash(const safetensors::File& model) {
   std::vector<std::pair<std::string_view, std::span<const std::byte>>> tensors;
   for (const Tensor& tensor : model.tensors()) tensors.emplace_back(tensor.name, tensor.bytes);
-  std::string hash = hash_by_name(std::move(tensors));
+  std::string hash = hash_by_name(std::move(tensors), [](Sha256& sum, std::span<const std::byte> bytes) {
+    go_through(bytes, [&](std::span<const std::byte> piece) { sum.update(piece); });
+  });
   model.check_intact();
   return hash;
 }

@@ -1,6 +1,6 @@
 // A checkpoint: a directory with everything that a run needs to resume as if it had never been interrupted.
 //
-//   step-00000500/model.safetensors      weights
+//   step-00000500/model.safetensors      weights; adapter_model.safetensors if they are those of adapters alone
 //                 optimizer.safetensors  the optimizer's states, PARAMETER.STATE ("ln_f.bias.m")
 //                 config.json            the model's dimensions, for Hugging Face tools
 //                 state.json             step, data position, ..., sizes and SHA-256 of the other files
@@ -34,6 +34,7 @@ struct TensorRef {
 struct Tensors {
   std::span<const TensorRef> weights;
   std::span<const TensorRef> optimizer;  // its states
+  bool adapters = false;                 // whether the weights are those of adapters alone
 };
 
 // Another file in the directory: tensors, or text if there are none.
@@ -64,6 +65,8 @@ class Checkpoint {
   const std::filesystem::path& path() const noexcept { return path_; }
   const RunState& state() const noexcept { return state_; }
   const safetensors::File& model() const noexcept { return model_; }
+  // Whether its weights are those of adapters, without the model that they adapt.
+  bool has_adapters() const noexcept { return adapters_; }
   // Whether the optimizer's states were opened and are not empty. Those of an imported model are.
   bool has_optimizer() const noexcept { return optimizer_ && !optimizer_->tensors().empty(); }
 
@@ -77,8 +80,11 @@ class Checkpoint {
  private:
   Checkpoint(std::filesystem::path path, Parts parts, const StateFile& file);
 
+  std::filesystem::path weights_path() const;
+
   std::filesystem::path path_;
   RunState state_;
+  bool adapters_;
   safetensors::File model_;
   std::optional<safetensors::File> optimizer_;
 };

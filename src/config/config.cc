@@ -154,6 +154,33 @@ void check_data(const RunConfig::Data& data, uint64_t vocabulary) {
   }
 }
 
+void check_lora(const RunConfig& config) {
+  if (!config.is_adapted()) return;
+  if (config.init.from.empty()) {
+    throw Error(
+        "[config] lora.rank: expected 0 without a trained model to adapt, found {}; use `quern finetune --base MODEL`",
+        config.lora.rank);
+  }
+  if (!config.train.freeze.empty()) {
+    throw Error("[config] train.freeze: expected none with lora.rank, which trains nothing but adapters, found {}",
+                in_quotes(config.train.freeze.front()));
+  }
+}
+
+void check_chat(const RunConfig::Data& data) {
+  if (data.format != DataFormat::kChat) {
+    if (data.epochs == 0) return;
+    throw Error("[config] data.epochs: expected 0 without data.format=chat, found {}; set train.steps", data.epochs);
+  }
+  const auto refuse = [](std::string_view field, std::string_view found) {
+    throw Error("[config] {}: not possible with data.format=chat, found {}", field, found);
+  };
+  if (data.paths.empty()) throw Error("[config] data.paths: expected JSON Lines with data.format=chat, found none");
+  if (!data.sources.empty()) refuse("data.sources", in_quotes(data.sources.front()));
+  if (data.sampling == Sampling::kStream) refuse("data.sampling", "stream");
+  if (data.broadcast) refuse("data.broadcast", "true");
+}
+
 }  // namespace
 
 // The constant schedule does not use min_rate.
@@ -187,6 +214,8 @@ void validate_settings(const RunConfig& config) {
                 config.log.histogram_interval);
   }
   check_init(config.init);
+  check_lora(config);
+  check_chat(config.data);
 }
 
 void validate(const RunConfig& config) {
@@ -198,6 +227,7 @@ void resolve_paths(RunConfig& config) {
   validate_settings(config);
   const auto resolve = [](std::string& path) { path = std::filesystem::absolute(path).lexically_normal().string(); };
   for (std::string& path : config.data.paths) resolve(path);
+  if (!config.data.chat_template.empty() && config.data.chat_template != "chatml") resolve(config.data.chat_template);
   if (config.data.tokenizer == TokenizerKind::kFile) resolve(config.data.tokenizer_file);
   for (std::string& text : config.data.sources) {
     WeightedSource source = parse_source(text);

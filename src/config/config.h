@@ -21,6 +21,7 @@ enum class Sampling : uint8_t { kRandom, kEpoch, kStream };
 enum class Precision : uint8_t { kFp32, kBf16, kFp16 };
 enum class TextEncoding : uint8_t { kUtf8, kUtf16, kLatin1, kWindows1252, kBytes };
 enum class Policy : uint8_t { kStop, kSkip, kRollback };
+enum class DataFormat : uint8_t { kText, kChat };
 
 inline constexpr uint64_t kMaxLanes = 1024;
 
@@ -71,7 +72,16 @@ struct RunConfig {
     bool pin = false;
     uint64_t validation_interval = 100;
     uint64_t validation_batches = 20;
+    std::vector<std::string> freeze;
     bool operator==(const Train&) const = default;
+  };
+  struct Lora {
+    uint64_t rank = 0;
+    double alpha = 32.0;
+    double dropout = 0.0;
+    bool rslora = false;
+    std::vector<std::string> targets = {"all"};
+    bool operator==(const Lora&) const = default;
   };
   struct Optimizer {
     OptimizerRule kind = OptimizerRule::kAdamW;
@@ -103,6 +113,10 @@ struct RunConfig {
     uint64_t shuffle = 0;
     std::vector<std::string> sources;
     bool broadcast = false;
+    DataFormat format = DataFormat::kText;
+    bool packing = true;
+    uint64_t epochs = 0;
+    std::string chat_template;
     bool operator==(const Data&) const = default;
   };
   struct Checkpoint {
@@ -146,14 +160,16 @@ struct RunConfig {
     std::vector<Setting> settings;
     bool operator==(const Change&) const = default;
   };
-  // Not a setting: whether optimizer.min_rate was set, rather than left at a default that yields to a lower rate.
+  // Not settings: whether these were set, rather than left at a default that yields to the rate or the steps.
   struct Given {
-    bool min_rate = false;
+    bool min_rate = false, warmup = false;
+    bool steps = false, epochs = false;  // other than in a file: a file that lists all settings has both
     bool operator==(const Given&) const { return true; }
   };
 
   Model model;
   Train train;
+  Lora lora;
   Optimizer optimizer;
   Data data;
   Checkpoint checkpoint;
@@ -164,6 +180,8 @@ struct RunConfig {
   std::vector<Change> history;  // config/history.h; empty if no setting ever changed
   Given given;
 
+  bool is_adapted() const { return lora.rank > 0; }
+  bool has_chat() const { return data.format == DataFormat::kChat; }
   uint64_t sequences_per_step() const { return train.batch * train.accumulation; }
   // Of one process. A run that starts records its number of lanes: with several ranks and train.lanes = 0, as many as
   // the next power of two.

@@ -29,6 +29,7 @@ constexpr std::array<std::string_view, 3> kSamplings = {"random", "epoch", "stre
 constexpr std::array<std::string_view, 5> kEncodings = {"utf-8", "utf-16", "latin-1", "windows-1252", "bytes"};
 constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"};
 constexpr std::array<std::string_view, 3> kPolicies = {"stop", "skip", "rollback"};
+constexpr std::array<std::string_view, 2> kDataFormats = {"text", "chat"};
 constexpr std::array<std::string_view, 4> kRecomputations = {"auto", "none", "every-layer", "sqrt"};
 constexpr std::array<std::string_view, 2> kFlags = {"true", "false"};
 
@@ -115,6 +116,15 @@ constexpr TextField weights_hash() {
           "64 hexadecimal digits; empty: any"};
 }
 
+constexpr TextField chat_template() {
+  return {[](const RunConfig& config) { return config.data.chat_template; },
+          [](RunConfig& config, std::string_view text) {
+            config.data.chat_template = text;
+            return text.find('\0') == std::string_view::npos;
+          },
+          "chatml, or a file with a Jinja template; empty: the model's own"};
+}
+
 constexpr TextField json_field() {
   return {[](const RunConfig& config) { return config.data.field; },
           [](RunConfig& config, std::string_view text) {
@@ -128,6 +138,7 @@ constexpr TextField json_field() {
 using C = RunConfig;
 constexpr auto kModel = &C::model;
 constexpr auto kTrain = &C::train;
+constexpr auto kLora = &C::lora;
 constexpr auto kOptimizer = &C::optimizer;
 constexpr auto kData = &C::data;
 constexpr auto kCheckpoint = &C::checkpoint;
@@ -216,6 +227,18 @@ constexpr Field kFields[] = {
     {"train", "validation_batches", "Batches per evaluation; 0: all of the held-out text.",
      whole<kTrain, &C::Train::validation_batches>(0, kMany)},
 
+    {"train", "freeze",
+     "Parameters that are not trained, by parts of their names, as in [\"wte\", \"h.0\"]; empty: none.",
+     list<kTrain, &C::Train::freeze>()},
+
+    {"lora", "rank", "Low-rank adapters (LoRA): their rank. The rest of the model is not trained; 0: train all of it.",
+     whole<kLora, &C::Lora::rank>(0, nn::kMaxAdapterRank)},
+    {"lora", "alpha", "Scale of adapters, which is alpha / rank.", real<kLora, &C::Lora::alpha>(1e-6, 1e6)},
+    {"lora", "dropout", "Dropout of the input of adapters.", real<kLora, &C::Lora::dropout>(0.0, 0.99)},
+    {"lora", "rslora", "Rank-stabilized: the scale is alpha / sqrt(rank).", flag<kLora, &C::Lora::rslora>()},
+    {"lora", "targets", "Linear layers with an adapter, as in [\"q_proj\", \"v_proj\"]; all: all but the output.",
+     list<kLora, &C::Lora::targets>()},
+
     {"optimizer", "kind", "Update rule. muon: Muon for the matrices of the blocks, AdamW for all other parameters.",
      choice<kOptimizer, &C::Optimizer::kind>(kOptimizers)},
     {"optimizer", "rate", "Learning rate after warm-up.", real<kOptimizer, &C::Optimizer::rate>(0.0, 10.0)},
@@ -271,6 +294,15 @@ constexpr Field kFields[] = {
     {"data", "broadcast",
      "Of several ranks, only rank 0 reads the text and sends the others their sequences. Does not affect the result.",
      flag<kData, &C::Data::broadcast>()},
+
+    {"data", "format",
+     "chat: JSON Lines with conversations, of which the assistant's turns are trained; text: anything else.",
+     choice<kData, &C::Data::format>(kDataFormats)},
+    {"data", "packing", "chat: several short conversations share a sequence, without seeing each other.",
+     flag<kData, &C::Data::packing>()},
+    {"data", "epochs", "chat: how often each conversation is used; 0: as often as there are steps.",
+     whole<kData, &C::Data::epochs>(0, 1'000'000)},
+    {"data", "chat_template", "chat: how conversations are written; resuming keeps what the run has.", chat_template()},
 
     {"checkpoint", "interval", "Steps between checkpoints; 0: only at the end.",
      whole<kCheckpoint, &C::Checkpoint::interval>(0, kMany)},

@@ -148,10 +148,17 @@ std::string advice_for(const Field& field, const toml::node& node) {
   return did_you_mean(found, words_of(field));
 }
 
+void mark_given(RunConfig::Given& given, const Field& field, bool in_file) {
+  given.min_rate |= field.table == "optimizer" && field.name == "min_rate";
+  given.warmup |= field.table == "optimizer" && field.name == "warmup";
+  given.steps |= !in_file && field.table == "train" && field.name == "steps";
+  given.epochs |= !in_file && field.table == "data" && field.name == "epochs";
+}
+
 void set_field(RunConfig& config, const Field& field, const toml::node& node, const Source& source,
                WholeFloats floats = WholeFloats::kAccepted) {
   if (std::visit(Setter(config, node, floats), field.kind)) {
-    config.given.min_rate |= field.table == "optimizer" && field.name == "min_rate";
+    mark_given(config.given, field, source.has_lines);
     return;
   }
   throw Error("[config] {}: {}: expected {}, found {}{}", source.at(node.source().begin), field.path(),

@@ -81,11 +81,13 @@ struct Reason {
   std::string_view why;
   bool from_helps;  // whether a run that starts from this one may change it
 };
-constexpr std::array<Reason, 7> kReasons = {{
+constexpr std::array<Reason, 9> kReasons = {{
     {"model.", "the weights belong to that model", false},
     {"data.tokenizer", "the weights belong to the run's tokens", false},
     {"data.vocabulary", "the weights belong to the run's tokens", false},
     {"data.", "it decides the data of the run", true},
+    {"lora.", "the weights belong to those adapters", true},
+    {"train.freeze", "the state of the optimizer belongs to what is trained", true},
     {"optimizer.kind", "the state of the optimizer belongs to its update rule", true},
     {"train.seed", "it decides the order of the data and all random numbers", true},
     {"init.", "the run has started", false},
@@ -143,8 +145,10 @@ Changes changes_of(std::string_view path) {
                                                       "data.broadcast"};
   if (std::ranges::find(kSpeed, path) != kSpeed.end()) return Changes::kFreely;
   const bool fixed = std::ranges::any_of(kReasons, [&](const Reason& reason) { return path.starts_with(reason.path); });
-  return fixed && path != "model.dropout" && path != "data.paths" && path != "data.sources" ? Changes::kNever
-                                                                                            : Changes::kRecorded;
+  constexpr std::array<std::string_view, 5> kExceptions = {"model.dropout", "lora.dropout", "data.paths",
+                                                           "data.sources", "data.epochs"};
+  const bool exception = std::ranges::find(kExceptions, path) != kExceptions.end();
+  return fixed && !exception ? Changes::kNever : Changes::kRecorded;
 }
 
 void check_resumable(const RunConfig& run, const RunConfig& wanted, std::string_view folder) {

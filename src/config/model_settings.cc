@@ -66,7 +66,13 @@ nn::ModelConfig model_config(const RunConfig& config, uint32_t vocabulary) {
           .positions = config.model.positions,
           .activation = config.model.activation,
           .qk_norm = config.model.qk_norm,
-          .logit_cap = static_cast<float>(config.model.logit_cap)};
+          .logit_cap = static_cast<float>(config.model.logit_cap),
+          .adapters = {.rank = config.lora.rank,
+                       .alpha = config.lora.alpha,
+                       .dropout = config.lora.dropout,
+                       .rank_stabilized = config.lora.rslora,
+                       .targets = config.lora.targets},
+          .frozen = config.train.freeze};
 }
 
 void set_model(RunConfig& config, const nn::ModelConfig& model, double dropout) {

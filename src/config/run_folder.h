@@ -11,6 +11,8 @@ inline constexpr const char* kConfigFile = "config.toml";
 inline constexpr const char* kTokenizerFile = "tokenizer.json";
 inline constexpr const char* kCheckpointFolder = "checkpoints";
 inline constexpr const char* kIncidentFolder = "incidents";
+// The model that adapters belong to: a folder like that of the checkpoints, with one.
+inline constexpr const char* kBaseFolder = "base";
 
 // Error if `path` exists and is not a directory.
 void expect_folder(const std::filesystem::path& path);

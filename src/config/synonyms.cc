@@ -52,7 +52,7 @@ constexpr Synonym kSettings[] = {
     {"softcap soft_cap logit_softcap logits_soft_cap final_logit_softcapping", "model.logit_cap"},
     {"max_iters max_steps iters iterations num_iterations num_steps n_steps total_steps updates", "train.steps"},
     {"epochs num_epochs n_epochs num_train_epochs max_epochs", "train.steps",
-     "one epoch takes (tokens of text) / (batch x context) steps"},
+     "one epoch takes (tokens of text) / (batch x context) steps; conversations have data.epochs"},
     {"batch_size per_device_train_batch_size micro_batch_size bs", "train.batch"},
     {"grad_accum grad_accum_steps gradient_accumulation gradient_accumulation_steps accumulate_grad_batches",
      "train.accumulation"},
@@ -66,7 +66,6 @@ constexpr Synonym kSettings[] = {
     {"data_dir data_path dataset train_file text_file", "data.paths"},
     {"tokenizer_file tokenizer_path tokenizer_name", "data.tokenizer"},
     {"val_split validation_split val_fraction test_size", "data.validation_fraction"},
-    {"shuffle", "data.sampling"},
     {"save_interval save_steps save_every checkpoint_interval checkpoint_every", "checkpoint.interval"},
     {"save_total_limit keep_checkpoints save_top_k", "checkpoint.keep"},
     {"log_interval logging_steps log_every log_every_n_steps", "log.interval"},
@@ -129,14 +128,15 @@ std::string normalized(std::string_view word) {
   return text;
 }
 
+// Synonyms first: most who ask for epochs train on text, which data.epochs does not count.
 std::optional<SettingAdvice> exact(std::string_view name) {
-  for (const Field& field : fields()) {
-    if (field.name == name) return SettingAdvice{field.path(), {}};
-  }
   for (const Synonym& synonym : kSettings) {
     if (contains_word(synonym.words, name)) {
       return SettingAdvice{std::string(synonym.setting), std::string(synonym.hint)};
     }
+  }
+  for (const Field& field : fields()) {
+    if (field.name == name) return SettingAdvice{field.path(), {}};
   }
   return std::nullopt;
 }

@@ -27,6 +27,17 @@ struct ColumnSpec {
 // The columns of text: token ids, and for each position the id to predict.
 inline constexpr const char* kTokensColumn = "tokens";
 inline constexpr const char* kTargetsColumn = "targets";
+// Optional: the position of each token in its document, counted from 0, if sequences consist of several.
+inline constexpr const char* kPositionsColumn = "positions";
+
+// The columns of board positions: planes (planes, squares), the share of each action in the policy to learn, below 0
+// for a move that is not legal, and the shares of win, draw and loss for the player to move.
+inline constexpr const char* kPlanesColumn = "planes";
+inline constexpr const char* kPolicyColumn = "policy";
+inline constexpr const char* kOutcomeColumn = "outcome";
+
+// The target of a position that does not count for the loss; kernels::kIgnoreTarget is the same number.
+inline constexpr int32_t kNoTarget = -1;
 
 // The columns of some sequences: (sequences, width) each.
 class Columns {
@@ -84,15 +95,22 @@ class ColumnRefs {
     for (const Columns::Column& c : columns.columns_) add({c.spec.name, c.ints.data(), c.floats.data()});
   }
 
-  // A column, which must exist and have this type.
-  const int32_t* ints(std::string_view name) const { return find(name).ints; }
-  const float* floats(std::string_view name) const { return find(name).floats; }
-
- private:
   void add(const Ref& ref) {
     assert(count_ < kMax);
     refs_[count_++] = ref;
   }
+
+  // A column, which must exist and have this type.
+  const int32_t* ints(std::string_view name) const { return find(name).ints; }
+  const float* floats(std::string_view name) const { return find(name).floats; }
+  // The same for a column that need not exist; null if it does not.
+  const int32_t* find_ints(std::string_view name) const {
+    const auto found =
+        std::find_if(refs_.begin(), refs_.begin() + count_, [&](const Ref& ref) { return ref.name == name; });
+    return found == refs_.begin() + count_ ? nullptr : found->ints;
+  }
+
+ private:
   const Ref& find(std::string_view name) const {
     size_t i = 0;
     while (i < count_ && refs_[i].name != name) ++i;

@@ -23,6 +23,10 @@ bool nested_too_deep(std::string_view text) noexcept;
 nlohmann::json parse_json(std::string_view text);
 nlohmann::ordered_json parse_ordered_json(std::string_view text);  // preserves the order of keys
 
+// Where `text` stops being JSON, for messages: the number of bytes up to and including the first that does not fit; 0
+// if the text is JSON. Slower than parsing.
+size_t json_error_byte(std::string_view text);
+
 // Serializes to one line, or with `indent` spaces per level. Bytes that are not UTF-8 become U+FFFD.
 std::string json_text(const nlohmann::json& json, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);

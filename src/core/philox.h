@@ -39,6 +39,11 @@ enum class Purpose : uint16_t {
   kSample = 7,
   kStories = 8,
   kReplay = 9,
+  kAdapterDropout = 10,
+  kSelfPlay = 11,       // sequence: the move of a game, step and layer: its number
+  kMatch = 12,          // openings and moves of matches, in the same way
+  kAugment = 13,        // which symmetry a training row is seen under
+  kTestPositions = 14,  // of games
 };
 
 // A stream of 2^32 blocks of four words, identified by its purpose and position. Cheap to copy.

@@ -18,6 +18,7 @@
 #include "data/token_buffer.h"
 #include "data/token_sequences.h"
 #include "data/token_shards.h"
+#include "dataset/chat_dataset.h"
 #include "dataset/data_kind.h"
 #include "dataset/stream_dataset.h"
 
@@ -229,7 +230,7 @@ std::vector<data::HeldOut> Dataset::held_out() const {
 }
 
 uint64_t Dataset::validation_tokens() const {
-  uint64_t tokens = 0;
+  uint64_t tokens = chat ? chat->held_out.tokens : 0;
   for (const DataSource& source : sources) tokens += source.split.validation.size();
   return tokens;
 }
@@ -290,6 +291,7 @@ fs::path given_tokenizer(const RunConfig& config) {
 }
 
 Dataset open_dataset(const RunConfig& config, const fs::path& tokenizer_file, const OpenOptions& options) {
+  if (config.has_chat()) return open_chat(config, tokenizer_file, options);
   if (config.data.sampling == Sampling::kStream) return open_stream(config, tokenizer_file, options);
   const bool stories = config.data.paths.empty() && config.data.sources.empty();
   Dataset dataset = (stories ? open_stories : open_files)(config, tokenizer_file, options);
@@ -337,6 +339,14 @@ class RemoteBatches final : public data::BatchSource {
 std::unique_ptr<data::BatchSource> training_batches(const RunConfig& config, const Dataset& dataset,
                                                     const DataStart& start) {
   if (dataset.remote) return std::make_unique<RemoteBatches>(config.model.context);
+  if (dataset.chat) {
+    const chat::ConversationBatchOptions options{.seed = config.train.seed,
+                                                 .rows_per_step = static_cast<uint32_t>(config.sequences_per_step()),
+                                                 .epochs = config.data.epochs,
+                                                 .first_step = start.step,
+                                                 .first_sequence = start.sequence};
+    return std::make_unique<chat::ConversationBatches>(dataset.chat->train, options);
+  }
   data::BatchOptions options{
       .seed = config.train.seed,
       .context = static_cast<uint32_t>(config.model.context),

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "chat/conversation_batches.h"
+#include "chat/training_sequences.h"
 #include "config/config.h"
 #include "data/batch_source.h"
 #include "data/fingerprint.h"
@@ -29,6 +31,7 @@ struct OpenOptions {
   // data.sampling = stream: encode all of the text once, so that an Error about text that a tokenizer learned from
   // other text cannot encode comes before the first step. For other sampling this is always so.
   bool check_text = false;
+  bool resumed = false;  // the tokenizer's folder is that of the run, which has the chat template
   // Called for what the user may want to change before the run starts: problems, skipped files, conversions.
   std::function<void(const std::string& text)> warn = {};
   // Called with what was found, such as the files of a directory.
@@ -43,6 +46,15 @@ struct DataSource {
   std::optional<data::TextPieces> text;  // training text, for data.sampling = stream
 };
 
+// Conversations, for data.format = chat.
+struct ChatData {
+  chat::SequenceSummary summary, held_out;
+  std::string template_text;  // of the chat template; empty if there is none
+  std::string kinds;          // a line for each file: its name and what its records are
+  chat::ConversationRows train;
+  std::optional<chat::ConversationRows> validation;
+};
+
 struct Dataset {
   std::unique_ptr<data::Tokenizer> tokenizer;  // null for token shards without a tokenizer.json next to them
   std::unique_ptr<data::TokenStream> stream;   // of all sources, one after the other; held-out text only if streaming
@@ -50,15 +62,16 @@ struct Dataset {
   uint64_t train_tokens = 0;                   // an estimate if streaming
   data::Fingerprint fingerprint;
   uint32_t vocabulary = 0;
-  double bytes_per_token = 0;   // 0 for token shards
-  std::optional<double> floor;  // lowest expected loss on unseen text, in nats per token; known for stories only
-  bool streaming = false;       // the training text is tokenised during training
-  bool remote = false;          // the training text is on another machine (remote_dataset.h)
+  double bytes_per_token = 0;    // 0 for token shards
+  std::optional<double> floor;   // lowest expected loss on unseen text, in nats per token; known for stories only
+  bool streaming = false;        // the training text is tokenised during training
+  std::optional<ChatData> chat;  // instead of a stream and its sources
+  bool remote = false;           // the training text is on another machine (remote_dataset.h)
 
   bool is_streaming() const { return streaming; }
   // Whether the sequences of a step depend on the ones drawn before, so that the position must be saved.
   bool has_position() const { return is_streaming() || sources.size() > 1; }
-  // Empty if nothing was held out.
+  // Of text; empty if nothing was held out.
   std::vector<data::HeldOut> held_out() const;
   uint64_t validation_tokens() const;
 };

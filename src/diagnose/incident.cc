@@ -13,6 +13,7 @@
 #include "core/json_fields.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "evaluate/base_model.h"
 #include "formats/hf_config.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/target.h"
@@ -130,7 +131,28 @@ std::vector<int32_t> read_tokens(const fs::path& path, const safetensors::File& 
   return tokens;
 }
 
-uint32_t vocabulary_of(const fs::path& path, const safetensors::File& model, const RunConfig& config) {
+// Positions count from 0 in every document, and a sequence starts with one.
+std::vector<int32_t> read_positions(const fs::path& path, const safetensors::File& file, const RunConfig& config) {
+  if (file.find(kPositionsColumn) == nullptr) return {};
+  const auto context = static_cast<size_t>(config.model.context);
+  std::vector<int32_t> positions =
+      read_tokens(path, file, kPositionsColumn, config, static_cast<uint32_t>(std::min<size_t>(context, UINT32_MAX)));
+  for (size_t i = 0; i < positions.size(); ++i) {
+    const int32_t next = i % context == 0 ? 0 : positions[i - 1] + 1;
+    if (positions[i] == 0 || positions[i] == next) continue;
+    throw Error("[incident] {}: positions: expected 0 or {} at {} of sequence {}, found {}", path.native(), next,
+                i % context, i / context, positions[i]);
+  }
+  return positions;
+}
+
+// The model that the adapters of an incident belong to, in the directory of its run.
+std::optional<checkpoint::Checkpoint> base_of(const fs::path& incident, const RunConfig& config) {
+  if (!config.is_adapted()) return std::nullopt;
+  return open_base(fs::absolute(incident).lexically_normal().parent_path().parent_path());
+}
+
+uint32_t vocabulary_of(const safetensors::File& model, const fs::path& path, const RunConfig& config) {
   const std::string name = nn::transformer_spec(model_config(config, 1)).embedding.tokens;
   const safetensors::Tensor* table = model.find(name);
   if (table == nullptr || table->shape.size() != 2 || table->shape[0] > UINT32_MAX) {
@@ -144,13 +166,16 @@ std::string deviations_text(double z) {
   return std::abs(z) < 1e6 ? fmt::format("{:.1f}", z) : fmt::format("{:.4g}", z);
 }
 
-// The sequence with the highest loss, where NaN is higher than any number.
-size_t highest(std::span<const double> losses) {
-  size_t at = 0;
-  for (size_t i = 1; i < losses.size() && !std::isnan(losses[at]); ++i) {
-    if (!(losses[i] <= losses[at])) at = i;
+// Finds the sequence with the highest mean loss, where NaN is higher than any number. Not the highest sum, which in
+// packed conversations is that of the sequence with the most targets.
+void find_worst(const StepContext& context, const StepTokens& tokens, Incident& incident) {
+  for (size_t i = 0; i < context.losses.size(); ++i) {
+    const double loss = tokens.mean_loss(i, context.config.model.context, context.losses[i]);
+    if (i > 0 && loss <= incident.worst_loss) continue;
+    incident.worst_sequence = i;
+    incident.worst_loss = loss;
+    if (std::isnan(loss)) return;
   }
-  return at;
 }
 
 std::string describe(const BadValue& where, const StepCut& cut) {
@@ -190,9 +215,8 @@ Incident examine_incident(const StepContext& context, const StepReport& step, co
                     .spike_z = step.spike_z,
                     .gradient_hash = gradient_hash(context.model.parameters(), context.gradient.values()),
                     .before = context.before,
-                    .worst_sequence = highest(context.losses),
                     .target = kernels::current_target().name};
-  incident.worst_loss = context.losses[incident.worst_sequence] / static_cast<double>(context.config.model.context);
+  find_worst(context, tokens, incident);
   if (step.trouble != Trouble::kSpike) incident.findings = examine(context, tokens, context.before);
   return incident;
 }
@@ -220,12 +244,13 @@ fs::path save_incident(const fs::path& folder, const Incident& incident, const S
   state.step = incident.step;
   const size_t context = record.config.model.context;
   state.count_data(record.config.sequences_per_step(), context);
-  const std::vector<checkpoint::ExtraFile> extras = {{kIncidentFile, to_json(incident)},
-                                                     {kRunFile, to_toml(record.config)},
-                                                     {kBatchFile,
-                                                      {},
-                                                      {tokens_tensor("inputs", record.tokens.inputs, context),
-                                                       tokens_tensor("targets", record.tokens.targets, context)}}};
+  std::vector<safetensors::Tensor> batch = {tokens_tensor("inputs", record.tokens.inputs, context),
+                                            tokens_tensor("targets", record.tokens.targets, context)};
+  if (!record.tokens.positions.empty()) {
+    batch.push_back(tokens_tensor(kPositionsColumn, record.tokens.positions, context));
+  }
+  const std::vector<checkpoint::ExtraFile> extras = {
+      {kIncidentFile, to_json(incident)}, {kRunFile, to_toml(record.config)}, {kBatchFile, {}, std::move(batch)}};
   const formats::HfConfig config{.model = record.model, .dropout = record.config.model.dropout};
   return checkpoint::save(folder, record.tensors, state, formats::to_json(config), extras);
 }
@@ -247,11 +272,14 @@ RecordedIncident load_incident(fs::path path) {
   validate(config);
   check_sequences(incident, config, path / kIncidentFile);
   checkpoint::Checkpoint found(path);
-  const uint32_t vocabulary = vocabulary_of(path, found.model(), config);
+  std::optional<checkpoint::Checkpoint> base = base_of(path, config);
+  const checkpoint::Checkpoint& model = base ? *base : found;
+  const uint32_t vocabulary = vocabulary_of(model.model(), model.path(), config);
   const safetensors::File batch = checkpoint::open_tensors(path, state, kBatchFile);
   StepTokens tokens{.inputs = read_tokens(path / kBatchFile, batch, "inputs", config, vocabulary),
-                    .targets = read_tokens(path / kBatchFile, batch, "targets", config, vocabulary)};
-  return {std::move(incident), std::move(config), vocabulary, std::move(tokens), std::move(found)};
+                    .targets = read_tokens(path / kBatchFile, batch, "targets", config, vocabulary),
+                    .positions = read_positions(path / kBatchFile, batch, config)};
+  return {std::move(incident), std::move(config), vocabulary, std::move(tokens), std::move(found), std::move(base)};
 }
 
 }  // namespace quern::train

@@ -4,15 +4,17 @@
 //   incidents/step-00000042/
 //     (checkpoint files)   state before the step (checkpoint/checkpoint.h); its step number is that of the step
 //     incident.json        what happened
-//     batch.safetensors    inputs and targets, int32 (sequences, context)
+//     batch.safetensors    inputs and targets, int32 (sequences, context); positions, if sequences have documents
 //     run.toml             the run's config
 // clang-format on
 //
-// The directory is complete or absent, and state.json contains the SHA-256 of every file.
+// The directory is complete or absent, and state.json contains the SHA-256 of every file. Of a run with adapters, the
+// checkpoint has those alone; the model that they belong to is in the run's directory (evaluate/base_model.h).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,7 +36,7 @@ struct Incident {
   RunState before = {};            // state before the step; the gradient was multiplied by its loss_scale for the hash
   Findings findings = {};          // the first values that are not finite
   uint64_t worst_sequence = 0;     // the one with the highest loss, or the first that is not finite; counted from 0
-  double worst_loss = 0;           // its mean over tokens
+  double worst_loss = 0;           // its mean over targets that count
   std::string target = {};         // vector target of the computation
 };
 
@@ -72,9 +74,11 @@ struct RecordedIncident {
   uint32_t vocabulary = 0;
   StepTokens tokens;
   checkpoint::Checkpoint checkpoint;
+  std::optional<checkpoint::Checkpoint> base = {};  // of a run with adapters
 };
 
-// `path` is the directory or a file in it. Error names the file, the location, and the expected and found values.
+// `path` is the directory, inside that of its run, or a file in it. Error names the file, the location, and the
+// expected and found values.
 RecordedIncident load_incident(std::filesystem::path path);
 
 }  // namespace quern::train

@@ -3,14 +3,30 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "kernels/cross_entropy.h"
 
 namespace quern::train {
 
-uint64_t StepTokens::counted_targets() const {
-  const auto ignored = std::count(targets.begin(), targets.end(), kernels::kIgnoreTarget);
-  return targets.size() - static_cast<uint64_t>(ignored);
+namespace {
+
+uint64_t counted(std::span<const int32_t> targets) {
+  return targets.size() - static_cast<uint64_t>(std::count(targets.begin(), targets.end(), kernels::kIgnoreTarget));
+}
+
+bool has_positions(const data::BatchSource& batches) {
+  return std::ranges::any_of(batches.columns(),
+                             [](const ColumnSpec& column) { return column.name == kPositionsColumn; });
+}
+
+}  // namespace
+
+uint64_t StepTokens::counted_targets() const { return counted(targets); }
+
+double StepTokens::mean_loss(size_t sequence, size_t T, double sum) const {
+  const uint64_t count = counted(std::span(targets).subspan(sequence * T, T));
+  return sum / static_cast<double>(std::max<uint64_t>(count, 1));
 }
 
 StepTokens read_step(const StepContext& step, const RunState& at) {
@@ -26,6 +42,9 @@ StepTokens read_step(const StepContext& step, const RunState& at) {
     const auto inputs = batch.columns.ints(kTokensColumn), targets = batch.columns.ints(kTargetsColumn);
     tokens.inputs.insert(tokens.inputs.end(), inputs.begin(), inputs.end());
     tokens.targets.insert(tokens.targets.end(), targets.begin(), targets.end());
+    if (!has_positions(step.batches)) continue;
+    const auto positions = batch.columns.ints(kPositionsColumn);
+    tokens.positions.insert(tokens.positions.end(), positions.begin(), positions.end());
   }
   return tokens;
 }
@@ -48,18 +67,19 @@ Findings examine(const StepContext& step, const StepTokens& tokens, const RunSta
   gradient.measure(false);
   FirstBad watch;
   for (size_t s = 0; s < parts.size() && !watch.where(); ++s) {
-    step.model.forward_backward(
-        {.columns = {{kTokensColumn, tokens.inputs.data() + s * T}, {kTargetsColumn, tokens.targets.data() + s * T}},
-         .sequences = 1,
-         .T = T,
-         .seed = step.config.train.seed,
-         .step = at.next_data_step(),
-         .first_sequence = static_cast<uint32_t>(s),
-         .turn = {.number = turns++,
-                  .first = parts[s].first,
-                  .last = parts[s].last,
-                  .lane = static_cast<uint32_t>(parts[s].lane)}},
-        {.scale = scale, .gradient = gradient, .watch = &watch}, step.work);
+    ColumnRefs columns{{kTokensColumn, tokens.inputs.data() + s * T}, {kTargetsColumn, tokens.targets.data() + s * T}};
+    if (!tokens.positions.empty()) columns.add({kPositionsColumn, tokens.positions.data() + s * T});
+    step.model.forward_backward({.columns = columns,
+                                 .sequences = 1,
+                                 .T = T,
+                                 .seed = step.config.train.seed,
+                                 .step = at.next_data_step(),
+                                 .first_sequence = static_cast<uint32_t>(s),
+                                 .turn = {.number = turns++,
+                                          .first = parts[s].first,
+                                          .last = parts[s].last,
+                                          .lane = static_cast<uint32_t>(parts[s].lane)}},
+                                {.scale = scale, .gradient = gradient, .watch = &watch}, step.work);
   }
   gradient.join_all();
   return {.weight = first_bad_tensor(step.model.parameters(), step.model.weights().values()), .pass = watch.where()};

@@ -13,8 +13,11 @@ namespace quern::train {
 // The token ids of a step: (sequences, T) each.
 struct StepTokens {
   std::vector<int32_t> inputs, targets;
+  std::vector<int32_t> positions = {};  // of sequences with several documents (nn/documents.h); empty without
 
   uint64_t counted_targets() const;  // that are not kernels::kIgnoreTarget
+  // The loss of a sequence of T tokens: the mean over its targets that count, of their sum.
+  double mean_loss(size_t sequence, size_t T, double sum) const;
 };
 
 // The tokens of the step that starts in the state `at`.

@@ -16,7 +16,11 @@ class RecordedBatches : public data::BatchSource {
  public:
   RecordedBatches(const StepTokens& tokens, size_t context) : tokens_(tokens), context_(context) {}
 
-  std::vector<ColumnSpec> columns() const override { return text_columns(context_); }
+  std::vector<ColumnSpec> columns() const override {
+    std::vector<ColumnSpec> columns = text_columns(context_);
+    if (!tokens_.positions.empty()) columns.push_back({kPositionsColumn, ColumnType::kInt32, context_});
+    return columns;
+  }
   std::unique_ptr<data::BatchReader> reader(const data::StreamPosition&) const override {
     return std::make_unique<Reader>(*this);
   }
@@ -26,10 +30,14 @@ class RecordedBatches : public data::BatchSource {
    public:
     explicit Reader(const RecordedBatches& source) : source_(source) {}
     void read(data::Batch& batch) override {
+      const StepTokens& tokens = source_.tokens_;
       const size_t n = batch.sequences * source_.context_, at = batch.first * source_.context_;
-      std::copy_n(source_.tokens_.inputs.data() + at, n, batch.columns.ints(kTokensColumn).data());
-      std::copy_n(source_.tokens_.targets.data() + at, n, batch.columns.ints(kTargetsColumn).data());
-      batch.counted_targets = source_.tokens_.counted_targets();
+      std::copy_n(tokens.inputs.data() + at, n, batch.columns.ints(kTokensColumn).data());
+      std::copy_n(tokens.targets.data() + at, n, batch.columns.ints(kTargetsColumn).data());
+      if (!tokens.positions.empty()) {
+        std::copy_n(tokens.positions.data() + at, n, batch.columns.ints(kPositionsColumn).data());
+      }
+      batch.counted_targets = tokens.counted_targets();
     }
 
    private:
@@ -40,10 +48,10 @@ class RecordedBatches : public data::BatchSource {
   size_t context_;
 };
 
-std::vector<SequenceLoss> sorted_losses(std::span<const double> sums, uint64_t context) {
+std::vector<SequenceLoss> sorted_losses(std::span<const double> sums, const StepTokens& tokens, uint64_t context) {
   std::vector<SequenceLoss> losses;
   for (const double sum : sums) {
-    losses.push_back({.sequence = losses.size(), .loss = sum / static_cast<double>(context)});
+    losses.push_back({.sequence = losses.size(), .loss = tokens.mean_loss(losses.size(), context, sum)});
   }
   const auto rank = [](double loss) { return std::isnan(loss) ? INFINITY : loss; };
   std::stable_sort(losses.begin(), losses.end(),
@@ -61,8 +69,9 @@ RerunStep rerun_step(const RecordedIncident& recorded, size_t threads) {
   const RecordedBatches batches(recorded.tokens, config.model.context);
   RunState state = recorded.incident.before;
   Trainer trainer(config, plan, *model, batches, state);
-  recorded.checkpoint.load({checkpoint::tensor_refs(model->parameters(), model->weights().values()),
-                            checkpoint::optimizer_refs(model->parameters(), trainer.optimizer())});
+  recorded.checkpoint.load(
+      {checkpoint::weight_refs(*model), checkpoint::optimizer_refs(model->parameters(), trainer.optimizer())});
+  if (recorded.base) recorded.base->load({checkpoint::base_refs(*model), {}});
   const Incident& was = recorded.incident;
   trainer.resume();
   RerunStep result{.found = was, .cut = plan.cut};
@@ -73,7 +82,7 @@ RerunStep rerun_step(const RecordedIncident& recorded, size_t threads) {
   now.gradient_norm = report.gradient_norm;
   now.gradient_hash = gradient_hash(model->parameters(), trainer.context().gradient.values(), was.before.loss_scale);
   now.target = kernels::current_target().name;
-  result.losses = sorted_losses(trainer.context().losses, config.model.context);
+  result.losses = sorted_losses(trainer.context().losses, recorded.tokens, config.model.context);
   result.same = number_text(now.loss) == number_text(was.loss) &&
                 number_text(now.gradient_norm) == number_text(was.gradient_norm) &&
                 now.gradient_hash == was.gradient_hash;

@@ -12,7 +12,7 @@ namespace quern::train {
 
 struct SequenceLoss {
   uint64_t sequence = 0;  // counted from 0
-  double loss = 0;        // mean over its tokens
+  double loss = 0;        // mean over its targets that count
 };
 
 struct RerunStep {

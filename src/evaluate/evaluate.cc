@@ -15,7 +15,7 @@ namespace {
 uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tokens) {
   uint64_t bytes = 0;
   for (const int32_t token : tokens) {
-    if (token >= tokenizer.vocabulary_size()) continue;  // a padding row of the table
+    if (token < 0 || token >= tokenizer.vocabulary_size()) continue;  // does not count, or a padding row of the table
     // These separate documents and are not part of the text.
     if (tokenizer.end_of_text() == token || tokenizer.begin_of_text() == token) continue;
     bytes += tokenizer.bytes_of(token).size();
@@ -25,11 +25,11 @@ uint64_t bytes_of(const data::Tokenizer& tokenizer, std::span<const int32_t> tok
 
 }  // namespace
 
-LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t micro_batch_size,
+LossTasks::LossTasks(const nn::Model& model, const data::EvaluationWindows& windows, size_t micro_batch_size,
                      size_t teams, const data::Tokenizer* tokenizer, BufferPool& pool)
     : LossTasks(model, windows, {0, windows.windows()}, micro_batch_size, teams, tokenizer, pool) {}
 
-LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& windows, const Range& own,
+LossTasks::LossTasks(const nn::Model& model, const data::EvaluationWindows& windows, const Range& own,
                      size_t micro_batch_size, size_t teams, const data::Tokenizer* tokenizer, BufferPool& pool)
     : model_(model),
       windows_(windows),
@@ -38,9 +38,10 @@ LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& wind
       context_(model.activations().context),
       micro_batch_size_(micro_batch_size),
       count_((own.size() + micro_batch_size - 1) / micro_batch_size),
+      columns_(windows.has_documents() ? 3 : 2),
       rented_losses_(pool.rent(2 * windows.windows())),
       rented_bytes_(pool.rent(2 * count_, Fill::kZero)),
-      rented_tokens_(pool.rent(2 * teams * micro_batch_size * context_)),
+      rented_tokens_(pool.rent(columns_ * teams * micro_batch_size * context_)),
       losses_(rented_losses_.as<double>()),
       bytes_(rented_bytes_.as<uint64_t>()),
       tokens_(rented_tokens_.as<int32_t>()) {}
@@ -48,19 +49,21 @@ LossTasks::LossTasks(const nn::Model& model, const data::ValidationBatches& wind
 void LossTasks::run(uint32_t task, size_t team, nn::Workspace& work, const Member& member) {
   const uint64_t first = own_.begin + task * micro_batch_size_;
   const size_t n = std::min<uint64_t>(micro_batch_size_, own_.end - first);
-  int32_t *inputs = tokens_.data() + 2 * team * micro_batch_size_ * context_,
-          *targets = inputs + micro_batch_size_ * context_;
-  if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), inputs, targets);
+  const size_t column = micro_batch_size_ * context_;
+  int32_t *inputs = tokens_.data() + columns_ * team * column, *targets = inputs + column;
+  int32_t* positions = columns_ == 3 ? targets + column : nullptr;
+  if (member.leads()) windows_.fill(first, static_cast<uint32_t>(n), {inputs, targets, positions});
   member.meet();
-  model_.loss({.columns = {{kTokensColumn, inputs}, {kTargetsColumn, targets}}, .sequences = n, .T = context_}, work,
-              member);
+  ColumnRefs columns = {{kTokensColumn, inputs}, {kTargetsColumn, targets}};
+  if (positions != nullptr) columns.add({kPositionsColumn, positions});
+  model_.loss({.columns = columns, .sequences = n, .T = context_}, work, member);
   if (!member.leads()) return;
   for (size_t s = 0; s < n; ++s) losses_[first + s] = work.loss_of_sequence(s, context_);
   if (tokenizer_ != nullptr) bytes_[task] = bytes_of(*tokenizer_, {targets, n * context_});
 }
 
 Evaluation LossTasks::result() const {
-  const uint64_t tokens = windows_.windows() * context_;
+  const uint64_t tokens = windows_.targets();
   const double n = static_cast<double>(tokens);
   Evaluation evaluation{
       .loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / n, .tokens = tokens, .bytes_per_token = {}};
@@ -76,7 +79,7 @@ std::optional<double> Evaluation::bits_per_byte() const {
   return loss / std::numbers::ln2 / *bytes_per_token;
 }
 
-Evaluation evaluate(const nn::Model& model, const data::ValidationBatches& windows, size_t threads,
+Evaluation evaluate(const nn::Model& model, const data::EvaluationWindows& windows, size_t threads,
                     const data::Tokenizer* tokenizer) {
   const StepCut cut = cut_step(windows.windows(), model.activations().context, threads);
   BufferPool pool;

@@ -8,7 +8,7 @@
 
 #include "core/buffer_pool.h"
 #include "core/range.h"
-#include "data/batch_source.h"
+#include "data/evaluation_windows.h"
 #include "data/tokenizer.h"
 #include "nn/model.h"
 
@@ -30,9 +30,9 @@ class LossTasks {
   // A task has `micro_batch_size` windows, which must fit the teams' workspaces. Memory comes from `pool`, since its
   // size depends on the windows. The arguments must outlive this object; `tokenizer` may be null. Of `own`, the range
   // of windows to compute here, the tasks are made; the other losses are set from outside.
-  LossTasks(const nn::Model& model, const data::ValidationBatches& windows, size_t micro_batch_size, size_t teams,
+  LossTasks(const nn::Model& model, const data::EvaluationWindows& windows, size_t micro_batch_size, size_t teams,
             const data::Tokenizer* tokenizer, BufferPool& pool);
-  LossTasks(const nn::Model& model, const data::ValidationBatches& windows, const Range& own, size_t micro_batch_size,
+  LossTasks(const nn::Model& model, const data::EvaluationWindows& windows, const Range& own, size_t micro_batch_size,
             size_t teams, const data::Tokenizer* tokenizer, BufferPool& pool);
 
   size_t count() const { return count_; }
@@ -44,18 +44,18 @@ class LossTasks {
 
  private:
   const nn::Model& model_;
-  const data::ValidationBatches& windows_;
+  const data::EvaluationWindows& windows_;
   const data::Tokenizer* tokenizer_;
   Range own_;
-  size_t context_, micro_batch_size_, count_;
+  size_t context_, micro_batch_size_, count_, columns_;
   PooledBuffer rented_losses_, rented_bytes_, rented_tokens_;
   std::span<double> losses_;   // per window
   std::span<uint64_t> bytes_;  // text bytes per task
-  std::span<int32_t> tokens_;  // inputs and targets of one task per team
+  std::span<int32_t> tokens_;  // inputs, targets and perhaps positions of one task per team
 };
 
 // Evaluates all windows with its own threads; the result does not depend on their number. `tokenizer` may be null.
-Evaluation evaluate(const nn::Model& model, const data::ValidationBatches& windows, size_t threads,
+Evaluation evaluate(const nn::Model& model, const data::EvaluationWindows& windows, size_t threads,
                     const data::Tokenizer* tokenizer);
 
 }  // namespace quern::train

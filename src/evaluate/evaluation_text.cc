@@ -6,6 +6,7 @@
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "data/token_shards.h"
+#include "dataset/chat_dataset.h"
 #include "dataset/data_kind.h"
 
 namespace quern::train {
@@ -17,8 +18,10 @@ EvaluationText open_held_out(const TrainedModel& trained) {
                 trained.folder.string());
   }
   EvaluationText text;
-  text.dataset = open_dataset(trained.config, trained.folder / kTokenizerFile);
+  text.dataset = open_dataset(trained.config, trained.folder / kTokenizerFile, {.resumed = true});
   check_same_data(trained.config, text.dataset, trained.state.data);
+  if (text.dataset.chat) text.rows = std::move(text.dataset.chat->validation);
+  if (text.rows) return text;
   text.ranges = text.dataset.held_out();
   if (text.ranges.empty()) {
     throw Error("eval: {} was trained without held-out text; name a text to evaluate on", trained.folder.string());
@@ -75,6 +78,11 @@ EvaluationText open_text(const TrainedModel& trained, const std::vector<std::fil
 
 EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths) {
   if (paths.empty()) return open_held_out(trained);
+  if (trained.config.has_chat()) {
+    EvaluationText text;
+    text.rows = open_conversations(trained.config, trained.folder, trained.needed_tokenizer(), paths);
+    return text;
+  }
   const bool shards = are_shards(paths);
   EvaluationText text = shards ? open_shards(trained, paths) : open_text(trained, paths);
   text.ranges = {{{text.other.get(), 0, text.other->size()}}};
@@ -84,8 +92,12 @@ EvaluationText open_evaluation_text(const TrainedModel& trained, const std::vect
 
 Evaluation evaluate_text(const TrainedModel& trained, const std::vector<std::filesystem::path>& paths, size_t threads) {
   const EvaluationText text = open_evaluation_text(trained, paths);
-  const data::ValidationBatches windows(text.ranges, static_cast<uint32_t>(trained.model->config().context));
-  return evaluate(*trained.model, windows, threads, trained.tokenizer.get());
+  return evaluate(*trained.model, *text.windows(trained.model->config()), threads, trained.tokenizer.get());
+}
+
+std::unique_ptr<data::EvaluationWindows> EvaluationText::windows(const nn::ModelConfig& model) const {
+  if (rows) return std::make_unique<chat::ValidationRows>(*rows);
+  return std::make_unique<data::ValidationBatches>(ranges, static_cast<uint32_t>(model.context));
 }
 
 }  // namespace quern::train

@@ -28,6 +28,10 @@ struct SavedModel {
   nn::ModelConfig model;
   checkpoint::Checkpoint checkpoint;           // verified
   std::unique_ptr<data::Tokenizer> tokenizer;  // null for a run on token shards
+  std::optional<checkpoint::Checkpoint> base;  // of an adapted model: the checkpoint has its adapters alone
+
+  // Every parameter of the model, in its order; adapters are merged. Reads the files, which must stay open.
+  std::vector<formats::TensorSource> weights() const;
 
   // Writes the model for another program (formats/export.h), from the file, without loading it.
   formats::ExportResult export_to(const std::filesystem::path& out, const formats::ExportOptions& options) const;
@@ -44,7 +48,7 @@ struct TrainedModel {
   // The tokenizer; Error if there is none.
   const data::Tokenizer& needed_tokenizer() const;
 
-  // Its weights, as a checkpoint stores them.
+  // Its weights, as a checkpoint stores them: of an adapted model, those of its adapters.
   std::vector<checkpoint::TensorRef> weights() const;
 
   // Writes the model for another program (formats/export.h).

@@ -33,10 +33,12 @@ class SavedPlan {
 
 // Multiply-adds per row of forward, for estimates of time and utilisation.
 struct ForwardCost {
-  double products = 0;         // in matrix products inside blocks
-  double last_products = 0;    // those of them that come last in a block: not repeated when it is recomputed
-  double output_products = 0;  // in products outside blocks
-  double attention_width = 0;  // summed over blocks; causal attention over T positions costs T times this
+  double products = 0;                // in matrix products inside blocks
+  double last_products = 0;           // those of them that come last in a block: not repeated when it is recomputed
+  double output_products = 0;         // in products outside blocks
+  double attention_width = 0;         // summed over blocks, twice for bidirectional ones; T positions cost T times this
+  double frozen_products = 0;         // those inside blocks whose matrix is not trained: they have no weight gradient
+  double frozen_output_products = 0;  // the same outside blocks
 };
 
 struct ActivationPlan {
@@ -53,12 +55,21 @@ struct ActivationPlan {
   SavedPlan head;                          // outside blocks
   ForwardCost cost;
 
+  size_t adapter_rank = 0;  // of low-rank adapters
+  size_t dropped = 0;       // width of the widest input of an adapter with dropout
+
   void need_wide(size_t columns) { wide = std::max(wide, columns); }
+  void need_adapter(size_t rank, size_t dropped_input) {
+    adapter_rank = std::max(adapter_rank, rank);
+    dropped = std::max(dropped, dropped_input);
+  }
 
   // Useful work per position of a training step with sequences of T positions: forward, with multiply-adds counted as
-  // two, plus twice that for backward. Of causal attention, only the half that is computed counts.
-  double training_flops(size_t T) const {
-    return 6.0 * (cost.products + cost.output_products) + 6.0 * cost.attention_width * static_cast<double>(T);
+  // two, plus twice that for backward, or once where there is no weight gradient. Of causal attention, only the half
+  // that is computed counts, and of the output only the share of positions whose targets count.
+  double training_flops(size_t T, double counted = 1.0) const {
+    return 6.0 * (cost.products + counted * cost.output_products) - 2.0 * cost.frozen_products -
+           2.0 * counted * cost.frozen_output_products + 6.0 * cost.attention_width * static_cast<double>(T);
   }
 };
 

@@ -4,6 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "nn/declaration.h"
 #include "nn/gradient.h"
@@ -32,6 +35,12 @@ class Model {
   const ActivationPlan& activations() const { return declaration_.activations; }
   // What it reads of a batch. Targets that are kernels::kIgnoreTarget do not count.
   const std::vector<ColumnSpec>& columns() const { return declaration_.columns; }
+  size_t targets_per_sequence() const {
+    return declaration_.targets_per_sequence == 0 ? activations().context : declaration_.targets_per_sequence;
+  }
+  const std::vector<std::string>& loss_parts() const { return declaration_.loss_parts; }
+  // The losses of a sequence in the last pass with this workspace, by part; `parts` has as many elements.
+  void losses_of_sequence(const Workspace& work, size_t sequence, size_t T, std::span<double> parts) const;
   Weights& weights() { return weights_; }
   const Weights& weights() const { return weights_; }
 

@@ -30,6 +30,14 @@ void fill_normal(const RandomStream& stream, double deviation, std::span<float> 
   }
 }
 
+// 24 bits each, so that every value is exact in fp32 before it is scaled.
+void fill_uniform(const RandomStream& stream, double bound, std::span<float> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const uint32_t word = stream.block(static_cast<uint32_t>(i / 4))[i % 4];
+    values[i] = static_cast<float>(bound * (static_cast<double>(word >> 8) * 0x1p-23 - 1.0));
+  }
+}
+
 }  // namespace
 
 ParameterId ParameterTable::add(ParameterSpec spec) {
@@ -43,6 +51,21 @@ ParameterId ParameterTable::add(ParameterSpec spec) {
 
 void ParameterTable::use_in_product(ParameterId id, Product product) {
   parameters_[static_cast<size_t>(id)].product = product;
+}
+
+void ParameterTable::freeze(ParameterId id) {
+  assert(segments_.empty());
+  parameters_[static_cast<size_t>(id)].trainable = false;
+}
+
+size_t ParameterTable::trainable_count() const {
+  size_t count = 0;
+  for (const Parameter& parameter : parameters_) count += parameter.trainable ? parameter.size : 0;
+  return count;
+}
+
+bool ParameterTable::has_adapters() const {
+  return std::ranges::any_of(parameters_, [](const Parameter& parameter) { return parameter.adapter; });
 }
 
 void ParameterTable::lay_out() {
@@ -92,7 +115,8 @@ void initialise(const ParameterTable& table, uint64_t seed, std::span<float> wei
       continue;
     }
     const RandomStream stream{.seed = seed, .purpose = Purpose::kInitialise, .sequence = static_cast<uint32_t>(i)};
-    fill_normal(stream, parameter.initial.value, values);
+    const bool uniform = parameter.initial.kind == Initial::Kind::kUniform;
+    (uniform ? fill_uniform : fill_normal)(stream, parameter.initial.value, values);
   }
 }
 

@@ -15,12 +15,13 @@ enum class ParameterId : uint32_t {};
 
 // The values of a parameter before the first step.
 struct Initial {
-  enum class Kind : uint8_t { kConstant, kNormal };
+  enum class Kind : uint8_t { kConstant, kNormal, kUniform };
   Kind kind = Kind::kConstant;
-  double value = 0;  // the constant, or the standard deviation
+  double value = 0;  // the constant, the standard deviation, or the bound
 
   static Initial constant(double value) { return {Kind::kConstant, value}; }
   static Initial normal(double deviation) { return {Kind::kNormal, deviation}; }
+  static Initial uniform(double bound) { return {Kind::kUniform, bound}; }  // from -bound to bound
 };
 
 // How matrix products use a parameter, which decides the packed copies that Weights keeps of it.
@@ -38,8 +39,9 @@ struct ParameterSpec {
   bool trainable = true;  // if false: no segment, no gradient, no optimizer state
   bool lookup = false;    // whether rows are looked up by index, so that its gradient is added row by row
   Product product = Product::kNone;
-  bool hidden = false;  // a matrix between hidden layers: neither an embedding nor the output projection
-  size_t parts = 1;     // matrices with the same inputs that are stored side by side, as for queries, keys and values
+  bool hidden = false;   // a matrix between hidden layers: neither an embedding nor the output projection
+  size_t parts = 1;      // matrices with the same inputs that are stored side by side, as for queries, keys and values
+  bool adapter = false;  // of a low-rank adapter: saved and loaded without the model that it adapts
 };
 
 struct Parameter : ParameterSpec {
@@ -72,6 +74,8 @@ class ParameterTable {
   ParameterId add(ParameterSpec spec);
   // Declares that products use the parameter as well, as when the output projection is tied to the token table.
   void use_in_product(ParameterId id, Product product);
+  // The parameter is not trained.
+  void freeze(ParameterId id);
   // Ends the declaration. Trainable parameters come first in the buffer, in the order of declaration, so that gradient
   // and optimizer states have the same offsets as the weights and end at trainable_size().
   void lay_out();
@@ -83,6 +87,8 @@ class ParameterTable {
   size_t size() const { return size_; }  // floats of a buffer of all parameters, including alignment gaps
   size_t trainable_size() const { return trainable_size_; }
   size_t count() const { return count_; }  // number of parameters
+  size_t trainable_count() const;          // of those that are trained
+  bool has_adapters() const;
 
  private:
   void place(Parameter& parameter);

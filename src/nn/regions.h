@@ -64,6 +64,23 @@ inline const LinearRegions kOutput{
     {Region("output forward", Unit::kFlops), Region("output forward again", Unit::kFlops)},
     Region("output input gradient", Unit::kFlops),
     Region("output weight gradient", Unit::kFlops)};
+inline const ForwardRegions kAdapterForward{Region("adapter forward", Unit::kFlops),
+                                            Region("adapter forward again", Unit::kFlops)};
+inline const Region kAdapterInputGradient("adapter input gradient", Unit::kFlops);
+inline const Region kAdapterWeightGradient("adapter weight gradient", Unit::kFlops);
+inline const Region kPlanes("planes to rows", Unit::kBytes);
+inline const LinearRegions kBoardInput{
+    {Region("board input forward", Unit::kFlops), Region("board input forward again", Unit::kFlops)},
+    Region("board input gradient", Unit::kFlops),
+    Region("board input weight gradient", Unit::kFlops)};
+inline const LinearRegions kPolicy{
+    {Region("policy forward", Unit::kFlops), Region("policy forward again", Unit::kFlops)},
+    Region("policy input gradient", Unit::kFlops),
+    Region("policy weight gradient", Unit::kFlops)};
+inline const LinearRegions kValue{{Region("value forward", Unit::kFlops), Region("value forward again", Unit::kFlops)},
+                                  Region("value input gradient", Unit::kFlops),
+                                  Region("value weight gradient", Unit::kFlops)};
+inline const Region kPooling("pooling", Unit::kBytes);  // squares of a board, and the gradient of it
 inline const Region kCrossEntropy("cross entropy", Unit::kBytes);
 inline const Region kPackOperand("packing operands", Unit::kBytes);  // of weight gradients, once for several products
 inline const Region kPackWeights("packing weights", Unit::kBytes);
@@ -77,7 +94,8 @@ inline double product_flops(const Pass& pass, size_t rows, size_t in, size_t out
   return 2.0 * static_cast<double>(rows * in) * static_cast<double>(out) / static_cast<double>(pass.member.size);
 }
 
-// Forward: two products. Backward: their four gradients, and the recomputed scores.
+// Forward: two products. Backward: their four gradients, and the recomputed scores. `width` is twice that of the heads
+// for bidirectional attention.
 inline double attention_flops(const Pass& pass, size_t width, double products) {
   const double T = static_cast<double>(pass.batch.T), rows = static_cast<double>(pass.rows());
   return products * T * rows * static_cast<double>(width) / static_cast<double>(pass.member.size);

@@ -1,5 +1,7 @@
 #include "nn/weights.h"
 
+#include <cassert>
+
 #include "kernels/gemm.h"
 #include "nn/regions.h"
 
@@ -15,6 +17,11 @@ size_t copy_size(size_t K, size_t N) { return (kernels::packed_size(K, N) + 31) 
 // Elements of both packed copies of a matrix.
 size_t copies_size(const Parameter& matrix) {
   return copy_size(matrix.rows(), matrix.width()) + copy_size(matrix.width(), matrix.rows());
+}
+
+// Whether nothing but products reads the matrix, and its values never change.
+bool is_releasable(const Parameter& parameter) {
+  return !parameter.trainable && !parameter.lookup && parameter.product != Product::kNone;
 }
 
 }  // namespace
@@ -61,7 +68,28 @@ Matrix Weights::matrix(ParameterId id) const {
 
 void Weights::repack() {
   if (copies_.empty()) return;
-  for (size_t i = 0; i < copies_.size(); ++i) repack(static_cast<ParameterId>(i), 0, table_->all()[i].rows());
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    const Parameter& parameter = table_->all()[i];
+    if (!released_ || !is_releasable(parameter)) repack(static_cast<ParameterId>(i), 0, parameter.rows());
+  }
+}
+
+void Weights::release_adapted() {
+  if (!table_->has_adapters() || copies_.empty()) return;
+  for (size_t i = 0; i < copies_.size(); ++i) {
+    const Parameter& parameter = table_->all()[i];
+    assert(copies_[i].forward != Packed::kNone || parameter.product == Product::kNone);
+    if (is_releasable(parameter)) discard(values_.span().subspan(parameter.offset, parameter.size));
+  }
+  released_ = true;
+}
+
+size_t Weights::releasable_bytes(const ParameterTable& table) {
+  size_t floats = 0;
+  for (const Parameter& parameter : table.all()) {
+    if (table.has_adapters() && is_releasable(parameter)) floats += parameter.size;
+  }
+  return floats * sizeof(float);
 }
 
 void Weights::repack(size_t segment) {

@@ -51,6 +51,11 @@ class Weights {
   Matrix matrix(ParameterId id) const;
   kernels::DType storage() const { return storage_; }
 
+  // Of a model with adapters: gives back the memory of the matrices that only products read and for which there are
+  // packed copies. Their values are then 0, and repack() leaves the copies as they are.
+  void release_adapted();
+  static size_t releasable_bytes(const ParameterTable& table);
+
   // Call after the values have changed, and after select_target().
   void repack();
   // The same for one segment; different segments may be repacked concurrently.
@@ -71,6 +76,7 @@ class Weights {
   kernels::DType storage_;
   AlignedBuffer<std::byte> packed_;
   std::vector<Packed> copies_;  // by ParameterId; empty if nothing is packed
+  bool released_ = false;
 };
 
 }  // namespace quern::nn

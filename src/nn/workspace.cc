@@ -111,12 +111,18 @@ void Workspace::lay_out_working(const ActivationPlan& plan) {
   inner = arena_.take<float>(R_C);
   wide = arena_.take<float>(R_wide);
   losses = arena_.take<float>(rows_);
+  counted_rows = arena_.take<int32_t>(rows_);
+  counted_targets = arena_.take<int32_t>(rows_);
+  counted_losses = arena_.take<float>(rows_);
+  low = arena_.take<float>(rows_ * plan.adapter_rank);
   if (options_.backward) {
     dx = arena_.take<float>(R_C);
     dbranch = stream;
     dinner = delta;
     dwide = arena_.take<float>(R_wide);
-    packed = arena_.take<float>(kernels::packed_size(rows_, std::max(plan.wide, plan.width)));
+    dlow = arena_.take<float>(rows_ * plan.adapter_rank);
+    dropped = arena_.take<float>(rows_ * plan.dropped);
+    packed = arena_.take<float>(kernels::packed_size(rows_, std::max({plan.wide, plan.width, plan.adapter_rank})));
   }
   for (Scratch& scratch : scratch_) {
     scratch.gemm = arena_.take<float>(kernels::kGemmScratch);

@@ -80,7 +80,16 @@ class Workspace {
   std::span<float> dinner;   // (R, C) gradient of inner; aliases delta
   std::span<float> dwide;    // (R, wide)
 
+  // Of low-rank adapters; empty without them.
+  std::span<float> low;      // (R, rank) the input of B
+  std::span<float> dlow;     // (R, rank) its gradient
+  std::span<float> dropped;  // (R, dropped) the input of A, or its gradient, with dropout
+
   std::span<float> packed;  // a gradient or activation (R, wide), packed as an operand of several products
+  // The rows whose targets count, if not all of them do: index, target and loss of each.
+  std::span<int32_t> counted_rows, counted_targets;  // (R)
+  std::span<float> counted_losses;                   // (R)
+
   std::span<float> logits;  // (output_chunk, outputs)
   size_t output_chunk = 0;  // rows of logits at a time
 

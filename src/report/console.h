@@ -47,6 +47,7 @@ class Console : public train::Observer {
   Output& out() { return out_; }
 
  private:
+  void print_size(const train::RunStart& start);
   std::string line(const train::StepReport& report);
   std::string mfu_text(double tokens_per_s);
 

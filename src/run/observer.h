@@ -35,9 +35,11 @@ struct IncidentReport {
 struct RunStart {
   uint64_t first_step = 1, steps = 0;  // the last step with the newest settings
   uint64_t incidents = 0;              // skipped or rolled back before the first step
-  uint64_t parameters = 0;
+  uint64_t parameters = 0, trainable = 0;
   uint64_t train_tokens = 0, validation_tokens = 0;
   bool estimated = false;  // train_tokens is an estimate: the text is tokenised during training
+  std::string chat = {};   // what conversations the data has, in several lines; empty for text
+  uint64_t rows = 0;       // sequences that the conversations take, packed
   uint32_t vocabulary = 0;
   double flops_per_token = 0;   // useful work, as defined for MFU
   std::optional<double> floor;  // lowest expected loss on unseen text, in nats per token

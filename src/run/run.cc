@@ -32,11 +32,19 @@ bool is_initial(const fs::path& checkpoints) {
   });
 }
 
+// The same for the folder of the model that a run adapts, whose step may be any.
+bool holds_one_checkpoint(const fs::path& base) {
+  return std::ranges::all_of(fs::directory_iterator(base), [](const fs::directory_entry& entry) {
+    return is_temporary_name(entry.path().filename().string()) ||
+           (checkpoint::step_of(entry.path()) && !checkpoint::has_foreign_files(entry.path()));
+  });
+}
+
 // Whether a start killed before it wrote the config can leave this file, apart from the lock.
 bool is_left_by_start(const fs::path& path) {
   const std::string name = path.filename().string();
   return name == kTokenizerFile || formats::is_model_file(name) || is_temporary_name(name) ||
-         (name == kCheckpointFolder && is_initial(path));
+         (name == kCheckpointFolder && is_initial(path)) || (name == kBaseFolder && holds_one_checkpoint(path));
 }
 
 // Error unless a run can be started in `folder` without touching unrelated files.
@@ -59,6 +67,20 @@ void check_free(const fs::path& folder) {
     throw Error("[run] {}: expected a new or empty folder, found {} in it; choose another folder", folder.string(),
                 in_quotes(name));
   }
+}
+
+// So that a start that failed, as on a full disk, can be tried again. The folder is locked, and was free before.
+void remove_left_by_start(const fs::path& folder) {
+  std::error_code ignored;
+  if (fs::exists(folder / kConfigFile, ignored)) return;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    if (is_left_by_start(entry.path())) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+void write_start(Run& run, const fs::path& folder, bool writes) try { run.write_files(); } catch (...) {
+  if (writes) remove_left_by_start(folder);
+  throw;
 }
 
 // Error unless the directory has a checkpoint, or a config.toml with train.seed, as every started run writes. Otherwise
@@ -152,9 +174,20 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
       check_free(folder);  // another process may have started a run during data preparation
     });
     check_shared(folder, ranks);
-    run->write_files();
+    write_start(*run, folder, ranks.writes());
     return run->train();
   });
+}
+
+void preview_run(const RunConfig& config, Observer& observer, const std::atomic<bool>& stop) {
+  const RunRanks ranks(nullptr);
+  RunConfig started = config;
+  validate(started);
+  const fs::path tokenizer =
+      started.init.from.empty() ? given_tokenizer(started) : resolve_source(started, warn_of(observer));
+  Run run(started, {}, tokenizer, observer, stop, ranks);
+  run.join_ranks();
+  run.preview();
 }
 
 RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& observer, const std::atomic<bool>& stop,

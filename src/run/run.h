@@ -32,6 +32,9 @@ struct RunResult {
 RunResult start_run(const RunConfig& config, const std::filesystem::path& folder, Observer& observer,
                     const std::atomic<bool>& stop, dist::Communicator* ranks = nullptr);
 
+// Does what start_run() does before it writes anything, and reports what it would do (Observer::on_start).
+void preview_run(const RunConfig& config, Observer& observer, const std::atomic<bool>& stop);
+
 // Resumes the run in `folder` from its newest complete checkpoint, or from the beginning if there is none. The result
 // is bit-identical to an uninterrupted run with the same history. Settings of `config` that differ from the run's own
 // are in force from the next step on and are recorded in the run's history (config/history.h); Error if they must not

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "formats/hf_tokenizer.h"
 #include "formats/model_files.h"
+#include "formats/peft.h"
 #include "quern/profile.h"
 
 namespace quern::train {
@@ -26,7 +27,7 @@ RunCheckpoints::RunCheckpoints(const RunConfig& config, const fs::path& folder, 
       run_(folder),
       model_(model.config()),
       ranks_(ranks),
-      weights_(checkpoint::tensor_refs(model.parameters(), model.weights().values())),
+      weights_(checkpoint::weight_refs(model)),
       states_(ranks, model.parameters(), optimizer),
       tokenizer_(tokenizer) {}
 
@@ -55,8 +56,9 @@ void RunCheckpoints::write(const RunState& state, const fs::path& folder) {
   const formats::HfConfig config{.model = model_,
                                  .dropout = now.model.dropout,
                                  .tokens = formats::special_tokens(files, tokenizer_, model_.vocabulary)};
-  checkpoint::save(folder, tensors(), state, formats::to_json(config),
-                   formats::hf_tokenizer_files(tokenizer_, model_.positions_limit(), files));
+  std::vector<checkpoint::ExtraFile> extras = formats::hf_tokenizer_files(tokenizer_, model_.positions_limit(), files);
+  if (config_.is_adapted()) extras.push_back(formats::peft_config_file(model_, config_.init.from));
+  checkpoint::save(folder, tensors(), state, formats::to_json(config), extras);
   // A checkpoint from an interruption must not displace the target of a rollback.
   if (now.diagnostics.policy != Policy::kRollback || is_regular(state.step)) {
     checkpoint::remove_old(folder, state.step, {.keep = now.checkpoint.keep, .keep_best = now.checkpoint.keep_best});

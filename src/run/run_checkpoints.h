@@ -44,7 +44,7 @@ class RunCheckpoints {
   // call finish_states().
   void send_states() { states_.send(); }
   void finish_states() { states_.finish(); }
-  checkpoint::Tensors tensors() const { return {weights_, states_.refs()}; }
+  checkpoint::Tensors tensors() const { return {weights_, states_.refs(), config_.is_adapted()}; }
 
  private:
   bool is_regular(uint64_t step) const;

@@ -1,5 +1,6 @@
 #include "run/source_run.h"
 
+#include <cassert>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,7 +13,10 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "dataset/data_kind.h"
+#include "evaluate/base_model.h"
 #include "evaluate/find_checkpoint.h"
+#include "formats/hf_config.h"
+#include "formats/merge.h"
 #include "formats/model_files.h"
 
 namespace quern::train {
@@ -78,6 +82,10 @@ RunConfig config_from(const fs::path& from) {
   if (config.train.steps == 0) config.train.steps = RunConfig::Train().steps;
   if (config.train.lanes == 1) config.train.lanes = 0;  // one process then, perhaps several ranks now
   config.init = {.from = resolved(from).string(), .weights_hash = {}};
+  config.lora = {};  // its adapters are merged
+  config.data.format = DataFormat::kText;
+  config.data.epochs = 0;
+  config.data.chat_template.clear();
   return config;
 }
 
@@ -108,9 +116,32 @@ void copy_model_files(const RunConfig::Init& init, const fs::path& folder) {
 }
 
 void load_source(const RunConfig::Init& init, nn::LanguageModel& model) {
-  const checkpoint::Checkpoint found(init.from, checkpoint::Parts::kWeights);
-  check_weights(found.path(), init.weights_hash, checkpoint::weights_hash(found.model()));
-  found.load({checkpoint::tensor_refs(model.parameters(), model.weights().values()), {}});
+  const SavedModel source = open_model(init.from, {});
+  check_weights(source.checkpoint.path(), init.weights_hash, checkpoint::weights_hash(source.checkpoint.model()));
+  const std::vector<formats::TensorSource> weights = source.weights();
+  const std::vector<checkpoint::TensorRef> refs = checkpoint::base_refs(model);
+  assert(refs.size() == weights.size());  // resolve_source() has compared the models
+  for (size_t i = 0; i < refs.size(); ++i) weights[i].read(0, refs[i].values);
+  source.checkpoint.model().check_intact();
+  if (source.base) source.base->model().check_intact();
+}
+
+void write_base(const RunConfig::Init& init, const RunState& state, const fs::path& folder) {
+  fs::remove_all(folder / kBaseFolder);
+  const SavedModel source = open_model(init.from, {});
+  if (!source.base) return link_base(source.checkpoint.path(), folder);
+  formats::TensorEncoder encoder;
+  std::vector<checkpoint::TensorRef> refs;
+  for (const formats::TensorSource& tensor : source.weights()) {  // only the size of the values is used
+    refs.push_back({tensor.name,
+                    tensor.shape,
+                    {static_cast<float*>(nullptr), tensor.size()},
+                    encoder.reader(tensor, formats::GgmlType::kF32)});
+  }
+  const formats::HfConfig config{.model = formats::without_adapters(source.model)};
+  checkpoint::save(folder / kBaseFolder, {refs, {}}, state, formats::to_json(config));
+  source.checkpoint.model().check_intact();
+  source.base->model().check_intact();
 }
 
 }  // namespace quern::train

@@ -12,8 +12,10 @@
 #include "core/files.h"
 #include "core/process_memory.h"
 #include "core/quick_hash.h"
+#include "dataset/chat_dataset.h"
 #include "dataset/remote_dataset.h"
 #include "diagnose/incident.h"
+#include "evaluate/base_model.h"
 #include "formats/model_files.h"
 #include "run/source_run.h"
 
@@ -31,7 +33,7 @@ OpenOptions open_options(const RunConfig& config, bool resumed, Observer& observ
     observer.on_preparing(what, done, total);
     if (!several && stop.load(std::memory_order_relaxed)) throw StoppedEarly{};
   };
-  OpenOptions options{.progress = progress, .validation_tokens = validation_tokens(config)};
+  OpenOptions options{.progress = progress, .validation_tokens = validation_tokens(config), .resumed = resumed};
   if (resumed) return options;
   options.check_text = !config.init.from.empty() || config.data.tokenizer == TokenizerKind::kFile;
   options.warn = [&observer](const std::string& text) { observer.on_warning(text); };
@@ -80,7 +82,9 @@ Run::Run(const RunConfig& config, const fs::path& folder, const fs::path& tokeni
       dataset_(has_text() ? open_dataset(
                                 config, tokenizer_file,
                                 open_options(config, tokenizer_file == folder / kTokenizerFile, observer, stop, ranks))
-                          : Dataset()) {}
+                          : Dataset()) {
+  complete_steps(config_, dataset_);
+}
 
 void Run::join_ranks() {
   check_ranks();
@@ -115,6 +119,11 @@ void Run::begin() {
   initialise();
 }
 
+void Run::preview() {
+  enter_stage();
+  observer_.on_start(start_report());
+}
+
 // Writes the config last: it makes the directory a run. Initial weights from elsewhere are saved before it, so that the
 // run does not need them again. An earlier start that was killed may have left such a checkpoint.
 void Run::write_files() {
@@ -123,6 +132,10 @@ void Run::write_files() {
     fs::remove_all(folder_ / kCheckpointFolder);
     if (dataset_.tokenizer != nullptr) write_file(folder_ / kTokenizerFile, dataset_.tokenizer->to_json());
     if (!config_.init.from.empty()) copy_model_files(config_.init, folder_);
+    if (!config_.data.chat_template.empty() && dataset_.chat) {
+      write_file(folder_ / formats::kChatTemplateFile, dataset_.chat->template_text);
+    }
+    if (config_.is_adapted()) write_base(config_.init, state_, folder_);
   }
   if (!config_.init.from.empty()) save();
   if (ranks_.writes()) write_config(config_, folder_);
@@ -146,6 +159,7 @@ void Run::resume(const RunConfig& own) {
     if (changed) record_changes(own, state_.step);
     enter_stage();
     if (found) {
+      if (config_.is_adapted()) load_base(folder_, *stage_->model);
       stage_->checkpoints.load(*found);
       restore(*saved);
     } else {
@@ -178,11 +192,8 @@ void Run::record_changes(const RunConfig& own, uint64_t step) {
 }
 
 void Run::initialise() {
-  if (config_.init.from.empty()) {
-    stage_->model->initialise(config_.train.seed);
-  } else {
-    load_source(config_.init, *stage_->model);
-  }
+  if (config_.init.from.empty() || config_.is_adapted()) stage_->model->initialise(config_.train.seed);
+  if (!config_.init.from.empty()) load_source(config_.init, *stage_->model);
   stage_->trainer.optimizer().reset();
   stage_->trainer.resume();
 }
@@ -212,13 +223,16 @@ bool Run::next_stage() {
   if (!stage_->checkpoints.is_saved(state_.step)) save_and_report();
   const checkpoint::Checkpoint saved = stage_->checkpoints.open(state_.step);
   enter_stage();
+  if (config_.is_adapted()) load_base(folder_, *stage_->model);
   stage_->checkpoints.load(saved);
   restore(saved.state());
+  stage_->model->weights().release_adapted();
   report_settings();
   return true;
 }
 
 RunResult Run::train() {
+  stage_->model->weights().release_adapted();
   observer_.on_start(start_report());
   report_settings();
   const bool was_finished = state_.step > 0 && state_.step >= config_.train.steps;
@@ -250,17 +264,26 @@ RunStart Run::start_report() {
           .steps = config_.train.steps,
           .incidents = state_.incidents,
           .parameters = stage_->model->parameters().count(),
+          .trainable = stage_->model->parameters().trainable_count(),
           .train_tokens = dataset_.train_tokens,
           .validation_tokens = dataset_.validation_tokens(),
           .estimated = dataset_.is_streaming(),
+          .chat = dataset_.chat ? dataset_.chat->kinds + dataset_.chat->summary.text() : std::string(),
+          .rows = dataset_.chat ? dataset_.chat->train.size() : 0,
           .vocabulary = dataset_.vocabulary,
-          .flops_per_token = stage_->model->activations().training_flops(config_.model.context),
+          .flops_per_token = stage_->model->activations().training_flops(config_.model.context, counted_share()),
           .floor = dataset_.floor,
           .plan = &stage_->plan,
           .set_profile = [this](Profile* profile) {
             profile_ = profile;
             stage_->trainer.set_profile(profile);
           }};
+}
+
+double Run::counted_share() const {
+  if (!dataset_.chat) return 1;
+  return static_cast<double>(dataset_.chat->summary.targets) /
+         static_cast<double>(dataset_.chat->train.size() * config_.model.context);
 }
 
 void Run::report_settings() {
@@ -440,7 +463,9 @@ void Run::roll_back() {
   state_.data_position = after.data_position;
   state_.stream = after.stream;
   const RunState target = state_;
-  if (!stage_->contains(target.step + 1)) enter_stage();
+  const bool other_stage = !stage_->contains(target.step + 1);
+  if (other_stage) enter_stage();
+  if (other_stage && found && config_.is_adapted()) load_base(folder_, *stage_->model);
   if (found) {
     stage_->checkpoints.load(*found);
   } else {
@@ -448,6 +473,7 @@ void Run::roll_back() {
     initialise();
   }
   restore(target);
+  stage_->model->weights().release_adapted();
 }
 
 }  // namespace quern::train

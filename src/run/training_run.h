@@ -38,6 +38,8 @@ class Run {
 
   // A new run: allocates everything and sets the initial weights.
   void begin();
+  // The same without the weights, and reports what the run would do.
+  void preview();
   // Writes the directory of a new run, which must exist: with initial weights from elsewhere, also a checkpoint of
   // them.
   void write_files();
@@ -62,6 +64,7 @@ class Run {
   void check_same_run(const RunConfig& own, const std::optional<RunState>& state) const;
   void check_same_text(const RunConfig& own, const std::optional<RunState>& state) const;
   RunStart start_report();
+  double counted_share() const;  // of the positions: those whose targets count
   void report_settings();
 
   // Whether to stop; the same on all ranks.

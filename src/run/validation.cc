@@ -32,8 +32,15 @@ uint64_t validation_tokens(const RunConfig& config) {
 }
 
 Validation::Validation(const RunConfig& config, const Dataset& dataset) : config_(config) {
+  if (dataset.chat) {
+    if (dataset.chat->validation) {
+      windows_ = std::make_unique<chat::ValidationRows>(*dataset.chat->validation, max_windows(config));
+    }
+    return;
+  }
   if (config.data.validation_fraction == 0) return;
-  windows_.emplace(dataset.held_out(), static_cast<uint32_t>(config.model.context), max_windows(config));
+  windows_ = std::make_unique<data::ValidationBatches>(dataset.held_out(), static_cast<uint32_t>(config.model.context),
+                                                       max_windows(config));
 }
 
 void Validation::measure(Trainer& trainer, RunState& state) const {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 
 #include "checkpoint/state.h"
 #include "config/config.h"
-#include "data/batch_source.h"
+#include "data/evaluation_windows.h"
 #include "dataset/dataset.h"
 #include "train/trainer.h"
 
@@ -26,7 +26,7 @@ class Validation {
 
  private:
   const RunConfig& config_;
-  std::optional<data::ValidationBatches> windows_;
+  std::unique_ptr<data::EvaluationWindows> windows_;  // null if nothing was held out
 };
 
 }  // namespace quern::train

@@ -45,14 +45,16 @@ double recompute_time(const nn::ActivationPlan& model, size_t interval) {
   const double all_blocks = 2 * model.cost.products + 2 * T * model.cost.attention_width;
   const double last_product = 2 * model.cost.last_products / blocks;
   const double extra = static_cast<double>(again) * all_blocks / blocks - static_cast<double>(groups) * last_product;
-  return 1 + extra / (3 * (all_blocks + 2 * model.cost.output_products));
+  return 1 + extra / model.training_flops(model.context);
 }
 
 // What an MPI library takes for its messages: Open MPI 4.1 about 7 MiB with 2 to 4 ranks.
 constexpr size_t kMessagingBytes = size_t{16} << 20;
 
-size_t batch_bytes(const RunConfig& config, const StepCut& cut) {
-  return data::Prefetcher::kAhead * cut.micro_batch_size * config.model.context * 2 * sizeof(int32_t);
+size_t batch_bytes(const nn::Declaration& model, const StepCut& cut) {
+  size_t numbers = 0;  // per sequence, of 4 bytes each
+  for (const ColumnSpec& column : model.columns) numbers += column.width;
+  return data::Prefetcher::kAhead * cut.micro_batch_size * numbers * sizeof(int32_t);
 }
 
 class Planner {
@@ -142,8 +144,9 @@ class Planner {
 
   MemoryPlan memory_of(const Plan& plan) const {
     MemoryPlan memory = fixed_;
+    if (plan.packed) memory.weights -= nn::Weights::releasable_bytes(model_.parameters);
     memory.packed = plan.packed ? nn::Weights::packed_bytes(model_.parameters, model_.activations.storage) : 0;
-    memory.batches = batch_bytes(config_, plan.cut);
+    memory.batches = batch_bytes(model_, plan.cut);
     memory.worker = nn::Workspace::plan(model_.activations, plan.workspace(0));
     memory.workers = plan.cut.teams;
     for (size_t team = 0; team < plan.cut.teams; ++team) {

@@ -300,9 +300,10 @@ void RankExchange::share_segments(std::span<T> values, uint32_t tag) {
 }
 
 void RankExchange::exchange_numbers() {
+  const size_t bytes = numbers_.losses.size() / cut_.sequences * sizeof(double);  // per sequence
   dist::all_gather(ranks_, kLosses, std::as_writable_bytes(numbers_.losses), [&](size_t rank) {
     const Range sequences = cut_.sequences_of(rank);
-    return Range{sequences.begin * sizeof(double), sequences.end * sizeof(double)};
+    return Range{sequences.begin * bytes, sequences.end * bytes};
   });
   share_segments(gradient_.norms(), kNorms);
   if (measured_) share_segments(gradient_.all_stats(), kStats);

@@ -56,7 +56,7 @@ struct ExchangeSlots {
 class RankExchange : public nn::Gradient::Receiver {
  public:
   struct Numbers {
-    std::span<double> losses;   // per sequence of the step: on entry those of this rank
+    std::span<double> losses;   // of each sequence of the step, by parts: on entry those of this rank
     std::span<Change> changes;  // per segment: on entry those of this rank's segments
   };
 

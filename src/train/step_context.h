@@ -27,7 +27,7 @@ struct StepContext {
   const nn::Model& model;
   const data::BatchSource& batches;
   const RunState& before;           // the state before the last step
-  std::span<const double> losses;   // of the last step's sequences, summed over their tokens
+  std::span<const double> losses;   // of the last step's sequences, summed over their tokens; each by parts
   bool measured;                    // whether `gradient` has statistics
   std::span<const Change> changes;  // of the weights by the last step, per segment; empty if not measured or updated
   nn::Gradient& gradient;           // of the last step

@@ -1,11 +1,13 @@
 // The result of a step.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "core/team.h"
+#include "nn/declaration.h"
 #include "train/memory_use.h"
 
 namespace quern::train {
@@ -19,14 +21,15 @@ enum class Trouble : uint8_t {
 };
 
 struct StepReport {
-  uint64_t step = 0;  // counted from 1
-  double loss = 0;    // mean over the step's tokens, before the update
+  uint64_t step = 0;                                      // counted from 1
+  double loss = 0;                                        // mean over the step's targets, before the update
+  std::array<double, nn::kMaxLossParts> loss_parts = {};  // that add up to it, as Model::loss_parts() names them
   double rate = 0;
   double gradient_norm = 0;          // before clipping
   bool finite = true;                // the gradient
   Trouble trouble = Trouble::kNone;  // if not kNone, the update was skipped
   double spike_z = 0;                // standard deviations of the loss above the mean of the previous ones
-  uint64_t tokens = 0;               // in this step
+  uint64_t tokens = 0;               // in this step; of a board, squares
   double seconds = 0;
   std::optional<MemoryUse> memory = {};  // after the step; only for logged steps
   // How the workers spent these seconds.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -68,7 +67,7 @@ Trainer::Trainer(const RunConfig& config, const Plan& plan, nn::Model& model, co
       parts_(plan.cut.parts()),
       gradient_(model.parameters(), options_.teams != 0 ? options_.teams : plan.cut.teams,
                 nn::LaneTree(plan.cut.share.lanes, plan.cut.share.own())),
-      losses_(config.sequences_per_step()),
+      losses_(config.sequences_per_step() * model.loss_parts().size()),
       changes_(model.parameters().segments().size()) {
   check_columns(model, batches);
   if (options_.teams != 0) plan_.cut.teams = options_.teams;
@@ -154,7 +153,9 @@ void Trainer::train_micro_batch(const Task& task, size_t team, const Member& mem
                           {.scale = scale_of(batch.counted_targets), .gradient = gradient_}, work, member);
   if (!member.leads()) return;
   for (size_t s = 0; s < batch.sequences; ++s) {
-    losses_[batch.first + s] = work.loss_of_sequence(s, config_.model.context);
+    const size_t parts = model_.loss_parts().size();
+    model_.losses_of_sequence(work, s, config_.model.context,
+                              std::span(losses_).subspan((batch.first + s) * parts, parts));
   }
 }
 
@@ -244,7 +245,7 @@ void Trainer::prepare_batches() {
     std::vector<Range> micro_batches;
     for (const StepPart& part : parts_) micro_batches.push_back(part.sequences);
     prefetcher_ = std::make_unique<data::Prefetcher>(
-        batches_, data::PrefetchOptions{.context = static_cast<uint32_t>(config_.model.context),
+        batches_, data::PrefetchOptions{.targets_per_sequence = static_cast<uint32_t>(model_.targets_per_sequence()),
                                         .sequences_per_step = static_cast<uint32_t>(config_.sequences_per_step()),
                                         .batches = std::move(micro_batches),
                                         .first_step = state_.next_data_step(),
@@ -304,13 +305,25 @@ bool Trainer::begin_share() {
 
 bool Trainer::begin_update() {
   current_.update = optimizer_->begin(gradient_.squared_norm(), current_.rate, state_.updates + 1);
-  const double targets = static_cast<double>(std::max<uint64_t>(1, current_.counted_targets));
-  current_.loss = std::accumulate(losses_.begin(), losses_.end(), 0.0) / targets;
+  sum_losses();
   current_.spike_z = std::isfinite(current_.loss) ? state_.losses.z(current_.loss) : 0;
   current_.trouble = judge();
   if (!updates()) return false;
   if (exchange_ != nullptr) exchange_->begin_weights();
   return submit_to_every_team(TaskKind::kUpdate, optimizer_->units().size());
+}
+
+// In the order of the sequences.
+void Trainer::sum_losses() {
+  const double targets = static_cast<double>(std::max<uint64_t>(1, current_.counted_targets));
+  const size_t parts = model_.loss_parts().size();
+  current_.loss = 0;
+  for (size_t part = 0; part < parts; ++part) {
+    double sum = 0;
+    for (size_t i = part; i < losses_.size(); i += parts) sum += losses_[i];
+    current_.loss_parts[part] = sum / targets;
+    current_.loss += current_.loss_parts[part];
+  }
 }
 
 Trouble Trainer::judge() const {
@@ -341,6 +354,7 @@ void Trainer::advance_state() {
 StepReport Trainer::report() const {
   return {.step = state_.step,
           .loss = current_.loss,
+          .loss_parts = current_.loss_parts,
           .rate = current_.rate,
           .gradient_norm = current_.update.gradient_norm,
           .finite = current_.update.finite,
@@ -351,7 +365,7 @@ StepReport Trainer::report() const {
           .data_wait = current_.data_wait};
 }
 
-double Trainer::evaluate(const data::ValidationBatches& windows) {
+double Trainer::evaluate(const data::EvaluationWindows& windows) {
   rethrow();
   workers_->set_profile(nullptr);
   const LaneShare& share = plan_.cut.share;

@@ -69,7 +69,7 @@ class Trainer {
   StepReport step();
 
   // The mean loss over the windows, using the threads and memory of steps. Throws like step().
-  double evaluate(const data::ValidationBatches& windows);
+  double evaluate(const data::EvaluationWindows& windows);
 
   // Call after changing the state, the weights or the moments: continues from there.
   void resume();
@@ -126,6 +126,7 @@ class Trainer {
   void begin_after(TaskKind phase) { begin_from(static_cast<size_t>(phase) + 1); }
   void rethrow();
 
+  void sum_losses();
   Trouble judge() const;
   bool updates() const { return current_.update.finite && current_.trouble == Trouble::kNone; }
   bool submit_to_every_team(TaskKind kind, size_t pieces);
@@ -134,6 +135,7 @@ class Trainer {
   // Of the step that is running, or of the last one.
   struct Current {
     double rate = 0, loss = 0, spike_z = 0, data_wait = 0;
+    std::array<double, nn::kMaxLossParts> loss_parts = {};
     uint64_t counted_targets = 0;
     Trouble trouble = Trouble::kNone;
     UpdateReport update = {};
@@ -155,7 +157,7 @@ class Trainer {
   std::unique_ptr<data::Prefetcher> prefetcher_;
   std::unique_ptr<BatchBroadcast> broadcast_;
   std::deque<nn::Workspace> work_;  // per team
-  std::vector<double> losses_;      // per sequence of the step
+  std::vector<double> losses_;      // of each sequence of the step, by parts
   std::vector<Change> changes_;     // per segment
   Current current_;
   uint32_t turns_done_ = 0;

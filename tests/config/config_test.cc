@@ -170,7 +170,8 @@ TEST(RunConfig, ErrorsNamePlaceExpectedAndFound) {
   EXPECT_HAS("found 'steps'; did you mean train.steps?", toml_message("steps = 5"));
   EXPECT_HAS("found 'optimiser'; did you mean [optimizer]?", toml_message("[optimiser]\nrate = 1.0"));
   EXPECT_HAS(
-      "expected a table of model, train, optimizer, data, checkpoint, log, diagnostics, dist, init, found 'model'",
+      "expected a table of model, train, lora, optimizer, data, checkpoint, log, diagnostics, dist, init, found "
+      "'model'",
       toml_message("model = 1"));
   // The limits of the settings are those of the model.
   EXPECT_HAS("model.width: expected a whole number from 1 to 65536, found 65537",

@@ -43,7 +43,17 @@ TEST(Json, BracketsInTextDoNotCount) {
 TEST(Json, InvalidJsonIsDiscarded) {
   for (const std::string_view text : {"", "{", "]", "{\"a\":}", "\"", "nul", "[1,]", "1e999"}) {
     EXPECT_TRUE(parse_json(text).is_discarded()) << text;
+    EXPECT_GT(json_error_byte(text), 0u) << text;
   }
+}
+
+TEST(Json, TheByteOfAnError) {
+  EXPECT_EQ(json_error_byte("{\"a\": [1, 2.5, true, null, \"b\", -3, {}]}"), 0u);
+  EXPECT_EQ(json_error_byte("{\"a\": x}"), 7u);
+  EXPECT_EQ(json_error_byte("[1, 2"), 6u);  // after the end
+  EXPECT_EQ(json_error_byte("[1] [2]"), 5u);
+  EXPECT_EQ(json_error_byte("[1e999]"), 6u);  // a number without a value
+  EXPECT_GT(json_error_byte(nested(1'000'000, "[", "", "")), 1'000'000u);
 }
 
 }  // namespace

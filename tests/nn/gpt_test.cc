@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "nn/gpt_run.h"
-#include "nn/gpt_twin.h"
 #include "support/support.h"
 
 namespace quern::nn {
@@ -19,28 +18,10 @@ class GptGradient : public ::testing::TestWithParam<std::tuple<Variant, float>> 
   ModelConfig config() const { return with(std::get<0>(GetParam()), small_config(std::get<1>(GetParam()))); }
 };
 
-// Every tensor, its first and last elements and some between, against central differences of the twin.
 TEST_P(GptGradient, MatchesFiniteDifferencesOfTheDoublePrecisionTwin) {
   Transformer model(config(), false);
   fill(model);
-  const Data data;
-  std::vector<double> parameters(model.weights().values().begin(), model.weights().values().end());
-  const twin::GptTwin reference(model.config(), parameters, model.config().dropout);
-  std::vector<std::pair<size_t, double>> slopes;
-  for (const Parameter& tensor : model.parameters().all()) {
-    const size_t stride = std::max<size_t>(1, tensor.size / 12);
-    for (size_t e = 0; e < tensor.size; e += stride) {
-      const size_t i = tensor.offset + (e + stride > tensor.size ? tensor.size - 1 : e);
-      slopes.emplace_back(i, test::derivative([&] { return reference.loss(data.batch()); }, parameters[i]));
-    }
-  }
-  test::for_each_target([&](const kernels::Target&) {
-    const Result found = run(model, data);
-    EXPECT_NEAR(found.loss, reference.loss(data.batch()), 1e-3);
-    for (const auto& [i, slope] : slopes) {
-      ASSERT_NEAR(found.gradient[i], slope, 2e-4 * std::max(1.0, std::abs(slope))) << "parameter " << i;
-    }
-  });
+  expect_gradient_of_twin(model, model.config(), Data());
 }
 INSTANTIATE_TEST_SUITE_P(Variants, GptGradient,
                          ::testing::Combine(::testing::ValuesIn(variants()), ::testing::Values(0.0f, 0.2f)),

@@ -1,6 +1,7 @@
 // The model once more, in double precision and without any of its kernels: loops over the formulas.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/range.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/dropout.h"
 #include "nn/models/transformer.h"
@@ -34,18 +36,25 @@ class GptTwin {
   struct Place {
     const MicroBatch& batch;
     size_t sequence;
+
+    // The position of a token in its document.
+    size_t position(size_t t) const {
+      const int32_t* positions = batch.columns.find_ints(kPositionsColumn);
+      return positions == nullptr ? t : static_cast<size_t>(positions[sequence * batch.T + t]);
+    }
   };
 
-  double drop(const Place& place, Purpose purpose, size_t layer, uint64_t element) const {
-    if (dropout_ == 0.0f) return 1.0;
-    const kernels::Dropout dropout{dropout_,
+  // The factor of an element: 0 if it is dropped.
+  double drop(const Place& place, Purpose purpose, size_t layer, uint64_t element, float rate) const {
+    if (rate == 0.0f) return 1.0;
+    const kernels::Dropout dropout{rate,
                                    {place.batch.seed, purpose, static_cast<uint16_t>(layer), place.batch.step,
                                     place.batch.first_sequence + static_cast<uint32_t>(place.sequence)}};
-    return kernels::dropout_word(dropout.stream, element) < dropout.threshold() ? 0.0 : 1.0 / (1.0 - dropout_);
+    return kernels::dropout_word(dropout.stream, element) < dropout.threshold() ? 0.0 : 1.0 / (1.0 - rate);
   }
 
   void drop_all(const Place& place, Purpose purpose, size_t layer, Matrix& x) const {
-    for (size_t e = 0; e < x.size(); ++e) x[e] *= drop(place, purpose, layer, e);
+    for (size_t e = 0; e < x.size(); ++e) x[e] *= drop(place, purpose, layer, e, dropout_);
   }
 
   // The values of a parameter; null if the model does not have it.
@@ -91,7 +100,7 @@ class GptTwin {
   }
 
   // GPT-2 stores matrices as (in, out), the others as (out, in).
-  Matrix linear(const Matrix& x, const std::string& name, size_t in, size_t out_width) const {
+  Matrix linear(const Place& place, const Matrix& x, const std::string& name, size_t in, size_t out_width) const {
     const double *weight = at(name + ".weight"), *bias = find(name + ".bias");
     const size_t T = x.size() / in;
     Matrix out(T * out_width);
@@ -104,7 +113,34 @@ class GptTwin {
         out[t * out_width + o] = sum;
       }
     }
+    add_adapter(place, x, name, {in, out_width}, out);
     return out;
+  }
+
+  struct Sizes {
+    size_t in, out;
+  };
+
+  // out += s B A drop(x), if the layer has an adapter. Masks are numbered in the order of declaration.
+  void add_adapter(const Place& place, const Matrix& x, const std::string& name, Sizes sizes, Matrix& out) const {
+    const double *a = find(name + ".lora_A.weight"), *b = find(name + ".lora_B.weight");
+    if (a == nullptr) return;
+    const AdapterConfig& config = config_.adapters;
+    const double rank = static_cast<double>(config.rank);
+    const double scale = config.alpha / (config.rank_stabilized ? std::sqrt(rank) : rank);
+    const auto found = std::find(model_.adapted.begin(), model_.adapted.end(), name);
+    const auto index = static_cast<size_t>(found - model_.adapted.begin());
+    for (size_t t = 0; t * sizes.in < x.size(); ++t) {
+      for (size_t r = 0; r < config.rank; ++r) {
+        double low = 0;
+        for (size_t i = 0; i < sizes.in; ++i) {
+          const size_t e = t * sizes.in + i;
+          const auto rate = static_cast<float>(config.dropout);
+          low += a[r * sizes.in + i] * x[e] * drop(place, Purpose::kAdapterDropout, index, e, rate);
+        }
+        for (size_t o = 0; o < sizes.out; ++o) out[t * sizes.out + o] += scale * low * b[o * config.rank + r];
+      }
+    }
   }
 
   // Numbers in a row of queries, of keys (or values), and of all three.
@@ -113,12 +149,12 @@ class GptTwin {
   size_t wide() const { return queries() + 2 * keys(); }
 
   // Queries, keys and values, side by side.
-  Matrix project(const Matrix& x, const std::string& block) const {
+  Matrix project(const Place& place, const Matrix& x, const std::string& block) const {
     const size_t C = config_.width;
-    if (config_.is_gpt2()) return linear(x, block + ".attn.c_attn", C, 3 * C);
+    if (config_.is_gpt2()) return linear(place, x, block + ".attn.c_attn", C, 3 * C);
     const std::string name = block + ".self_attn";
-    const Matrix q = linear(x, name + ".q_proj", C, queries()), k = linear(x, name + ".k_proj", C, keys()),
-                 v = linear(x, name + ".v_proj", C, keys());
+    const Matrix q = linear(place, x, name + ".q_proj", C, queries()),
+                 k = linear(place, x, name + ".k_proj", C, keys()), v = linear(place, x, name + ".v_proj", C, keys());
     Matrix qkv;
     for (size_t t = 0; t * C < x.size(); ++t) {
       for (const auto& [part, width] : {std::pair{&q, queries()}, {&k, keys()}, {&v, keys()}}) {
@@ -142,7 +178,7 @@ class GptTwin {
   }
 
   // Normalizes and rotates queries and keys.
-  void transform(Matrix& qkv, const std::string& block) const {
+  void transform(const Place& place, Matrix& qkv, const std::string& block) const {
     const size_t D = config_.head_dim(), half = D / 2;
     const double* query_norm = find(block + ".self_attn.q_norm.weight");
     for (size_t t = 0; t * wide() < qkv.size(); ++t) {
@@ -153,7 +189,7 @@ class GptTwin {
       }
       for (size_t h = 0; config_.has_rotary() && h < config_.heads + config_.key_heads(); ++h) {
         for (size_t j = 0; j < half; ++j) {
-          const double angle = static_cast<double>(t) * frequency(j);
+          const double angle = static_cast<double>(place.position(t)) * frequency(j);
           const double x = row[h * D + j], y = row[h * D + half + j];
           row[h * D + j] = x * std::cos(angle) - y * std::sin(angle);
           row[h * D + half + j] = y * std::cos(angle) + x * std::sin(angle);
@@ -168,8 +204,21 @@ class GptTwin {
   }
 
   Matrix attention(const Place& place, const Matrix& qkv, size_t layer) const {
-    const size_t T = place.batch.T, C = queries(), D = config_.head_dim(), Tp = (T + 63) / 64 * 64;
-    Matrix out(T * C, 0.0);
+    Matrix out(place.batch.T * queries(), 0.0);
+    size_t index = 0;
+    for (size_t first = 0, end = 0; first < place.batch.T; first = end, ++index) {
+      end = first + 1;
+      while (end < place.batch.T && place.position(end) != 0) ++end;
+      attend(place, qkv, layer + 1024 * index, {first, end}, out);
+    }
+    return out;
+  }
+
+  // Attention among the rows of one document. `stream` numbers its masks.
+  void attend(const Place& place, const Matrix& qkv, size_t stream, Range rows, Matrix& out) const {
+    const size_t T = rows.size(), C = queries(), D = config_.head_dim(), Tp = (T + 63) / 64 * 64;
+    const double *q = qkv.data() + rows.begin * wide(), *kv = q;
+    double* sums = out.data() + rows.begin * C;
     for (size_t h = 0; h < config_.heads; ++h) {
       const size_t key = C + h / (config_.heads / config_.key_heads()) * D, value = key + keys();
       for (size_t i = 0; i < T; ++i) {
@@ -177,46 +226,46 @@ class GptTwin {
         double sum = 0;
         for (size_t j = 0; j <= i; ++j) {
           double s = 0;
-          for (size_t k = 0; k < D; ++k) s += qkv[i * wide() + h * D + k] * qkv[j * wide() + key + k];
+          for (size_t k = 0; k < D; ++k) s += q[i * wide() + h * D + k] * kv[j * wide() + key + k];
           p[j] = std::exp(s / std::sqrt(static_cast<double>(D)));
           sum += p[j];
         }
         for (size_t j = 0; j <= i; ++j) {
-          const double share = p[j] / sum * drop(place, Purpose::kAttentionDropout, layer, (h * T + i) * Tp + j);
-          for (size_t k = 0; k < D; ++k) out[i * C + h * D + k] += share * qkv[j * wide() + value + k];
+          const double share =
+              p[j] / sum * drop(place, Purpose::kAttentionDropout, stream, (h * T + i) * Tp + j, dropout_);
+          for (size_t k = 0; k < D; ++k) sums[i * C + h * D + k] += share * kv[j * wide() + value + k];
         }
       }
     }
-    return out;
   }
 
   static void add(Matrix& x, const Matrix& y) {
     for (size_t e = 0; e < x.size(); ++e) x[e] += y[e];
   }
 
-  Matrix feed_forward(const Matrix& x, const std::string& block) const {
+  Matrix feed_forward(const Place& place, const Matrix& x, const std::string& block) const {
     const size_t C = config_.width, inner = config_.inner();
     if (config_.is_gpt2()) {
-      Matrix wide = linear(x, block + ".mlp.c_fc", C, inner);
+      Matrix wide = linear(place, x, block + ".mlp.c_fc", C, inner);
       for (double& v : wide) v = activation(v);
-      return linear(wide, block + ".mlp.c_proj", inner, C);
+      return linear(place, wide, block + ".mlp.c_proj", inner, C);
     }
-    Matrix gate = linear(x, block + ".mlp.gate_proj", C, inner);
-    const Matrix up = linear(x, block + ".mlp.up_proj", C, inner);
+    Matrix gate = linear(place, x, block + ".mlp.gate_proj", C, inner);
+    const Matrix up = linear(place, x, block + ".mlp.up_proj", C, inner);
     for (size_t i = 0; i < gate.size(); ++i) gate[i] *= up[i] / (1 + std::exp(-gate[i]));
-    return linear(gate, block + ".mlp.down_proj", inner, C);
+    return linear(place, gate, block + ".mlp.down_proj", inner, C);
   }
 
   void block(const Place& place, size_t layer, Matrix& x) const {
     const bool gpt2 = config_.is_gpt2();
     const std::string name = (gpt2 ? "h." : "model.layers.") + std::to_string(layer);
-    Matrix qkv = project(norm(x, name + (gpt2 ? ".ln_1" : ".input_layernorm")), name);
-    transform(qkv, name);
-    Matrix branch = linear(attention(place, qkv, layer), name + (gpt2 ? ".attn.c_proj" : ".self_attn.o_proj"),
+    Matrix qkv = project(place, norm(x, name + (gpt2 ? ".ln_1" : ".input_layernorm")), name);
+    transform(place, qkv, name);
+    Matrix branch = linear(place, attention(place, qkv, layer), name + (gpt2 ? ".attn.c_proj" : ".self_attn.o_proj"),
                            queries(), config_.width);
     drop_all(place, Purpose::kResidualDropout, layer, branch);
     add(x, branch);
-    branch = feed_forward(norm(x, name + (gpt2 ? ".ln_2" : ".post_attention_layernorm")), name);
+    branch = feed_forward(place, norm(x, name + (gpt2 ? ".ln_2" : ".post_attention_layernorm")), name);
     drop_all(place, Purpose::kFeedForwardDropout, layer, branch);
     add(x, branch);
   }
@@ -232,7 +281,7 @@ class GptTwin {
     for (size_t t = 0; t < T; ++t) {
       const size_t token = static_cast<size_t>(batch.columns.ints(kTokensColumn)[s * T + t]);
       for (size_t c = 0; c < C; ++c) {
-        x[t * C + c] = tokens[token * C + c] + (learned ? positions[t * C + c] : 0);
+        x[t * C + c] = tokens[token * C + c] + (learned ? positions[place.position(t) * C + c] : 0);
       }
     }
     drop_all(place, Purpose::kEmbeddingDropout, 0, x);

@@ -2,10 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <thread>
 #include <vector>
 
-#include "core/team.h"
 #include "nn/gpt_run.h"
 
 namespace quern::nn {
@@ -63,20 +61,7 @@ TEST_P(Recompute, InATeamGivesTheSameBits) {
     fill(model);
     const Result alone = run(model, data);
     for (const size_t members : {2, 3}) {
-      Gradient gradient(model.parameters());
-      Workspace work(model.activations(),
-                     {.sequences = kSequences, .backward = true, .members = members, .interval = 3});
-      Team team(members);
-      std::vector<std::thread> threads;
-      for (size_t i = 0; i < members; ++i) {
-        threads.emplace_back([&, i] {
-          const Member member{.team = &team, .index = i, .size = members};
-          model.forward_backward(data.batch(), {.scale = 1.0f, .gradient = gradient}, work, member);
-        });
-      }
-      for (std::thread& thread : threads) thread.join();
-      gradient.join_all();
-      EXPECT_TRUE(test::same_bits(alone.gradient, gradient.values())) << members << " members";
+      EXPECT_TRUE(test::same_bits(alone.gradient, run_in_team(model, data, members, 3).gradient)) << members;
     }
   }
 }

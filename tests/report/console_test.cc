@@ -24,6 +24,7 @@ class ConsoleTest : public ::testing::Test {
     return {.first_step = first_step,
             .steps = steps,
             .parameters = 1234,
+            .trainable = 1234,
             .train_tokens = 5678,
             .validation_tokens = 90,
             .vocabulary = 53,
@@ -82,6 +83,10 @@ TEST_F(ConsoleTest, DescribesTheRun) {
   Console console(options(false));
   console.on_start(run_of(100));
   EXPECT_EQ(printed(), "1234 parameters; 5678 training tokens, 90 held out, vocabulary 53\n");
+  train::RunStart adapted = run_of(100);
+  adapted.trainable = 34;
+  console.on_start(adapted);
+  EXPECT_TRUE(has(printed(), "1234 parameters, 34 of them trained; 5678 training tokens"));
   train::RunStart resumed = run_of(100, 41);
   resumed.floor = 0.0825;
   console.on_start(resumed);

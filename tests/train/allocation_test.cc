@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <new>
 #include <thread>
+#include <vector>
 
 #include "core/aligned_buffer.h"
 #include "data/batch_source.h"
 #include "data/token_buffer.h"
+#include "nn/models/board.h"
 #include "nn/models/transformer.h"
 #include "quern/profile.h"
 #include "support/allocations.h"
@@ -51,6 +53,18 @@ TEST(Allocations, AreCountedForEveryAllocator) {
               other.join();
             }),
             1u);
+}
+
+// A search evaluates all the time.
+TEST(BoardModel, EvaluationDoesNotAllocate) {
+  if (!test::kCountsAllocations) GTEST_SKIP() << "not with this C library";
+  const nn::BoardModel model({.squares = 9, .planes = 2, .actions = 9, .width = 32}, nn::Packing::for_inference());
+  nn::Workspace work(model.activations(), {.sequences = 4});
+  const std::vector<float> planes(10 * 18);
+  std::vector<float> logits(10 * 9), outcomes(10 * 3);
+  const nn::MicroBatch batch{.columns = {{kPlanesColumn, nullptr, planes.data()}}, .sequences = 10, .T = 9};
+  model.evaluate(batch, logits.data(), outcomes.data(), work);
+  EXPECT_EQ(allocations_of([&] { model.evaluate(batch, logits.data(), outcomes.data(), work); }), 0u);
 }
 
 // For one micro-batch a step and for many, with every worker that there can be.

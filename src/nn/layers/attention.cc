@@ -7,19 +7,29 @@
 #include "kernels/convert.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rotary.h"
+#include "nn/documents.h"
 
 namespace quern::nn {
 namespace {
 
-// Calls visit(sequence, first, last) for each range of heads in this member's part.
+// Calls visit(document, first, last) for each document and range of heads in this member's part.
 template <typename Visit>
 void for_my_parts(const Pass& pass, size_t heads, Visit visit) {
   const Range mine = pass.member.part(pass.batch.sequences * heads);
+  const size_t T = pass.batch.T;
   for (size_t at = mine.begin; at < mine.end;) {
     const size_t s = at / heads, last = std::min(mine.end, (s + 1) * heads);
-    visit(s, at - s * heads, last - s * heads);
+    for_documents(pass.batch, s * T, (s + 1) * T,
+                  [&](const DocumentRows& part) { visit(part, at - s * heads, last - s * heads); });
     at = last;
   }
+}
+
+// The documents of a sequence have different masks: the first has that of a sequence without others.
+kernels::Dropout dropout_of(const Pass& pass, const DocumentRows& part, size_t block) {
+  constexpr size_t kStreams = 64;  // of 1,024 blocks each; the 65th document has the mask of the first
+  const size_t layer = block + part.index % kStreams * 1024;
+  return dropout_of(pass, Purpose::kAttentionDropout, layer, part.row / pass.batch.T);
 }
 
 // The fp32 values of a saved tensor: the tensor itself if it is fp32, otherwise a buffer in work.wide that starts after
@@ -53,6 +63,7 @@ Attention::Attention(Declaration& model, const AttentionSpec& spec)
       kv_heads_(spec.kv_heads),
       head_dim_(spec.head_dim),
       block_(spec.block),
+      causal_(spec.causal),
       qkv_width_((heads_ + 2 * kv_heads_) * head_dim_),
       out_width_(heads_ * head_dim_),
       inputs_(make_inputs(model, spec)),
@@ -113,7 +124,7 @@ void Attention::plan(Declaration& model) {
   plan.need_wide(qkv_width_ + out_width_);  // both in fp32, if they are saved in 16 bits
   plan.attention = shape(0);
   plan.cost.products += static_cast<double>(width_ * qkv_width_ + out_width_ * width_);
-  plan.cost.attention_width += static_cast<double>(out_width_);
+  plan.cost.attention_width += static_cast<double>(cost_width());
 }
 
 kernels::AttentionShape Attention::shape(size_t T) const {
@@ -122,7 +133,8 @@ kernels::AttentionShape Attention::shape(size_t T) const {
           .kv_heads = kv_heads_,
           .head_dim = head_dim_,
           .qkv_stride = qkv_width_,
-          .out_stride = out_width_};
+          .out_stride = out_width_,
+          .causal = causal_};
 }
 
 float* Attention::fp32_qkv(const Pass& pass, const SavedSet& saved) const {
@@ -159,7 +171,7 @@ void Attention::forward(const Pass& pass, const SavedSet& saved) const {
     pass.show(input_, saved_qkv, pass.rows() * qkv_width_);
   }
   {
-    const Timed timed(kAttentionForward.of(pass.again), attention_flops(pass, out_width_, 2), layer_tag(block_));
+    const Timed timed(kAttentionForward.of(pass.again), attention_flops(pass, cost_width(), 2), layer_tag(block_));
     if (pass.cache != nullptr) {
       attend_to_cache(pass, qkv, out);
     } else {
@@ -177,14 +189,11 @@ void Attention::forward(const Pass& pass, const SavedSet& saved) const {
 template <typename Rotate>
 void Attention::rotate(const Pass& pass, float* qkv, Rotate rotate) const {
   if (rotary_ == nullptr) return;
-  const size_t T = pass.batch.T, stride = qkv_width_;
-  const kernels::RotaryShape shape{.heads = head_rows(), .head_dim = head_dim_, .stride = stride};
+  const kernels::RotaryShape shape{.heads = head_rows(), .head_dim = head_dim_, .stride = qkv_width_};
   const Range mine = pass.member.part(pass.rows());
-  for (size_t row = mine.begin; row < mine.end;) {
-    const size_t position = row % T, n = std::min(T - position, mine.end - row);
-    rotate(shape, rotary_->data(), pass.batch.first_position + position, qkv + row * stride, n);
-    row += n;
-  }
+  for_documents(pass.batch, mine.begin, mine.end, [&](const DocumentRows& part) {
+    rotate(shape, rotary_->data(), part.position, qkv + part.row * qkv_width_, part.rows);
+  });
 }
 
 // Normalizes each head of this member's rows in place.
@@ -246,11 +255,12 @@ void Attention::transform_backward(const Pass& pass, const SavedSet& saved) cons
 
 // The gradient through a norm with a weight, in turn. Done by one member, because rows are summed in order.
 void Attention::normalize_backward(const Pass& pass, const SavedSet& saved, const WeightedNorm& norm) const {
+  const bool trains = pass.parameter(norm.weight).trainable;
   const size_t segment = pass.parameter(norm.weight).first_segment;
   const Turn& turn = pass.batch.turn;
-  float* dweight = pass.gradient->at(norm.weight, turn);
-  pass.gradient->enter(segment, turn, pass.member);
-  if (turn.first) std::fill_n(dweight, head_dim_, 0.0f);
+  float* dweight = trains ? pass.gradient->at(norm.weight, turn) : nullptr;
+  if (trains) pass.gradient->enter(segment, turn, pass.member);
+  if (trains && turn.first) std::fill_n(dweight, head_dim_, 0.0f);
   for (size_t row = 0; row < pass.rows(); ++row) {
     const size_t first = row * head_rows() + norm.heads.begin;
     float* gradient = pass.work.dwide.data() + row * qkv_width_ + norm.heads.begin * head_dim_;
@@ -263,16 +273,16 @@ void Attention::normalize_backward(const Pass& pass, const SavedSet& saved, cons
                                .add = false},
                               norm.heads.size(), head_dim_);
   }
+  if (!trains) return;
   pass.gradient->leave(segment, turn);
   pass.show_gradient(norm.weight);
 }
 
 void Attention::attend(const Pass& pass, const SavedSet& saved, const float* qkv, float* out) const {
-  const size_t T = pass.batch.T;
-  for_my_parts(pass, heads_, [&](size_t s, size_t first, size_t last) {
-    kernels::attention_forward(
-        shape(T), qkv + s * T * qkv_width_, out + s * T * out_width_, saved.floats(saved_logsumexp_) + s * heads_ * T,
-        dropout_of(pass, Purpose::kAttentionDropout, block_, s), first, last, pass.work.scratch(pass.member).attention);
+  for_my_parts(pass, heads_, [&](const DocumentRows& part, size_t first, size_t last) {
+    kernels::attention_forward(shape(part.rows), qkv + part.row * qkv_width_, out + part.row * out_width_,
+                               saved.floats(saved_logsumexp_) + part.row * heads_, dropout_of(pass, part, block_),
+                               first, last, pass.work.scratch(pass.member).attention);
   });
 }
 
@@ -322,15 +332,15 @@ void Attention::backward(const Pass& pass, const SavedSet& saved, const Norm& no
 
 // work.dwide = the gradient of queries, keys and values, from that of the output. Heads that share keys are one part.
 void Attention::backward_attention(const Pass& pass, const SavedSet& saved) const {
-  const Timed timed(kAttentionBackward, attention_flops(pass, out_width_, 5), layer_tag(block_));
-  const size_t T = pass.batch.T, group = heads_ / kv_heads_;
+  const Timed timed(kAttentionBackward, attention_flops(pass, cost_width(), 5), layer_tag(block_));
+  const size_t group = heads_ / kv_heads_;
   const float *qkv = fp32_qkv(pass, saved), *out = fp32_out(pass, saved);
-  for_my_parts(pass, kv_heads_, [&](size_t s, size_t first, size_t last) {
-    kernels::attention_backward(shape(T), qkv + s * T * qkv_width_, out + s * T * out_width_,
-                                saved.floats(saved_logsumexp_) + s * heads_ * T,
-                                out_gradient(pass) + s * T * out_width_, pass.work.dwide.data() + s * T * qkv_width_,
-                                dropout_of(pass, Purpose::kAttentionDropout, block_, s), first * group, last * group,
-                                pass.work.scratch(pass.member).attention);
+  for_my_parts(pass, kv_heads_, [&](const DocumentRows& part, size_t first, size_t last) {
+    kernels::attention_backward(shape(part.rows), qkv + part.row * qkv_width_, out + part.row * out_width_,
+                                saved.floats(saved_logsumexp_) + part.row * heads_,
+                                out_gradient(pass) + part.row * out_width_,
+                                pass.work.dwide.data() + part.row * qkv_width_, dropout_of(pass, part, block_),
+                                first * group, last * group, pass.work.scratch(pass.member).attention);
   });
 }
 

@@ -1,6 +1,7 @@
-// Causal self-attention: projection to queries, keys and values, attention, and projection back. Several heads of
-// queries may share keys and values. Queries and keys may be normalized per head and rotated by their position.
-// Training and decoding are the same layer; when decoding, keys and values of earlier positions come from a cache.
+// Self-attention, causal or bidirectional: projection to queries, keys and values, attention, and projection back.
+// Several heads of queries may share keys and values. Queries and keys may be normalized per head and rotated by their
+// position. Training and decoding are the same layer; when decoding, keys and values of earlier positions come from a
+// cache.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,7 @@ struct AttentionSpec {
   size_t width;
   size_t heads, kv_heads, head_dim;
   size_t block;
+  bool causal = true;               // a position sees only those up to itself
   Product order = Product::kInOut;  // of all matrices
   bool input_bias = true, project_bias = true;
   Initial project_initial = Initial::normal(0.02);
@@ -66,6 +68,8 @@ class Attention {
   size_t head_rows() const { return heads_ + kv_heads_; }  // heads of queries and keys in a row
 
   kernels::AttentionShape shape(size_t T) const;
+  // Multiply-adds of a product of T positions, per T^2 / 2.
+  size_t cost_width() const { return causal_ ? out_width_ : 2 * out_width_; }
   void project_in(const Pass& pass, const SavedSet& saved, float* qkv) const;
   float* fp32_qkv(const Pass& pass, const SavedSet& saved) const;
   float* fp32_out(const Pass& pass, const SavedSet& saved) const;
@@ -86,6 +90,7 @@ class Attention {
   std::string input_;        // name of the projections to queries, keys and values
   std::string transformed_;  // name of the normalized and rotated queries and keys
   size_t width_, heads_, kv_heads_, head_dim_, block_;
+  bool causal_;
   size_t qkv_width_, out_width_;  // of a row of queries, keys and values, and of the output of attention
   std::vector<Input> inputs_;
   std::vector<WeightedNorm> norms_;  // of queries and keys, or none

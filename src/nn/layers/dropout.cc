@@ -14,13 +14,15 @@ kernels::Dropout dropout_of(const Pass& pass, Purpose purpose, size_t block, siz
 }
 
 void apply_dropout(const Pass& pass, const DropoutSite& site, size_t width, const float* x, float* out) {
-  if (pass.dropout == 0.0f && x == out) return;
+  const float rate = site.rate.value_or(pass.dropout);
+  if (rate == 0.0f && x == out) return;
   const Timed timed(kDropout, element_bytes(pass, width, 8), layer_tag(site.block));
   const size_t n = pass.batch.T * width;
   const Range mine = pass.member.part(n, 64);  // the unit of the random stream
   for (size_t s = 0; s < pass.batch.sequences; ++s) {
     const size_t at = s * n + mine.begin;
-    kernels::dropout(dropout_of(pass, site.purpose, site.block, s), x + at, out + at, mine.size(), mine.begin);
+    const RandomStream stream = dropout_of(pass, site.purpose, site.block, s).stream;
+    kernels::dropout({rate, stream}, x + at, out + at, mine.size(), mine.begin);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "core/philox.h"
 #include "kernels/dropout.h"
@@ -17,6 +18,7 @@ kernels::Dropout dropout_of(const Pass& pass, Purpose purpose, size_t block, siz
 struct DropoutSite {
   Purpose purpose;
   size_t block = 0;
+  std::optional<float> rate = {};  // of its own; otherwise that of the pass
 };
 
 // Dropout of x (rows, width) into `out`: this member's part, which is not that of other operations, so the members must

@@ -9,67 +9,7 @@ namespace quern::nn {
 
 using kernels::Epilogue;
 using kernels::Gemm;
-using kernels::kPanelColumns;
 using kernels::Layout;
-
-namespace {
-
-// A member's part of a product. Columns of C are split first, because then no two members read or pack the same part of
-// B; rows are split too if there are more members than column panels.
-void gemm_part(const Gemm& gemm, const Pass& pass) {
-  const Member& member = pass.member;
-  if (member.size == 1) return kernels::gemm(gemm, pass.gemm_scratch());
-  const size_t panels = (gemm.N + kPanelColumns - 1) / kPanelColumns;
-  const size_t across = std::min(member.size, panels), down = member.size / across;
-  if (member.index >= across * down) return;
-  const Member column{.index = member.index % across, .size = across};
-  const Member row{.index = member.index / across, .size = down};
-  kernels::gemm(kernels::block_of(gemm, row.part(gemm.M), column.part(gemm.N, kPanelColumns)), pass.gemm_scratch());
-}
-
-// Packs b (rows, width) into work.packed, as the right operand of several products.
-void pack_together(const Pass& pass, const kernels::Operand& b, size_t rows, size_t width) {
-  const Timed timed(kPackOperand, static_cast<double>(rows * width * 8) / static_cast<double>(pass.member.size));
-  kernels::pack_b({.layout = Layout::kTN,
-                   .b = b,
-                   .K = rows,
-                   .packed = pass.work.packed.data(),
-                   .rows = {0, rows},
-                   .columns = pass.member.part(width, kPanelColumns)});
-  pass.member.meet();
-}
-
-// Adds a^T (rows, M) b (rows, width), in turn, to the gradient of the matrix (M, width): this member's part of it,
-// passed on in as many pieces as the gradient asks for.
-void add_product(const Pass& pass, const Parameter& matrix, ParameterId id, const kernels::Operand& a,
-                 const kernels::Operand& b, size_t rows, const TurnEnds& ends) {
-  const Turn& turn = pass.batch.turn;
-  const size_t width = matrix.width(), at_a_time = pass.gradient->segments_per_product(id);
-  const Range mine = pass.member.part(matrix.segments);
-  Gemm product{.layout = Layout::kTN,
-               .M = matrix.rows(),
-               .N = width,
-               .K = rows,
-               .a = a,
-               .b = b,
-               .c = pass.gradient->at(id, turn),
-               .c_stride = width,
-               .add = !(turn.first && ends.first)};
-  if (at_a_time < matrix.segments || pass.member.size > 1) {
-    pack_together(pass, b, rows, width);
-    product.packed_b = pass.work.packed.data();
-  }
-  const std::vector<Segment>& segments = pass.weights.table().segments();
-  for (size_t s = mine.begin; s < mine.end; s += at_a_time) {
-    const size_t first = matrix.first_segment + s, end = matrix.first_segment + std::min(s + at_a_time, mine.end);
-    for (size_t i = first; ends.first && i < end; ++i) pass.gradient->enter(i, turn, pass.member);
-    const Segment &top = segments[first], &bottom = segments[end - 1];
-    kernels::gemm(kernels::block_of(product, {top.row, bottom.row + bottom.rows}, {0, width}), pass.gemm_scratch());
-    for (size_t i = first; ends.last && i < end; ++i) pass.gradient->leave(i, turn);
-  }
-}
-
-}  // namespace
 
 Linear::Linear(Declaration& model, const LinearSpec& spec)
     : name_(spec.name),
@@ -87,6 +27,10 @@ Linear::Linear(Declaration& model, const LinearSpec& spec)
                                   .product = spec.order,
                                   .hidden = spec.hidden,
                                   .parts = spec.parts});
+  if (spec.hidden) {
+    model.linears.push_back(name_);
+    adapter_ = make_adapter(model, name_, in_, out_);
+  }
   if (spec.bias) {
     bias_ = model.parameters.add({.name = name_ + ".bias", .shape = {out_}, .trainable = spec.trainable});
   }
@@ -106,20 +50,25 @@ Linear::Linear(Declaration& model, ParameterId table, const LinearRegions& regio
 void Linear::run_forward(const Pass& pass, const float* x, const LinearOut& out, size_t rows, Epilogue epilogue) const {
   const Timed timed(regions_->forward.of(pass.again), product_flops(pass, rows, in_, out_), tag_);
   const Matrix matrix = pass.weights.matrix(weight_);
-  gemm_part({.layout = order_ == Product::kInOut ? Layout::kNN : Layout::kNT,
-             .M = rows,
-             .N = out_,
-             .K = in_,
-             .a = {x, in_},
-             .b = {matrix.values, matrix.width},
-             .packed_b = matrix.packed_forward,
-             .packed_type = matrix.packed_type,
-             .c = out.y,
-             .c_stride = out.stride == 0 ? out_ : out.stride,
-             .epilogue = epilogue,
-             .bias = bias_ ? pass.weights.at(*bias_) : nullptr,
-             .saved = out.saved},
-            pass);
+  Gemm product{.layout = order_ == Product::kInOut ? Layout::kNN : Layout::kNT,
+               .M = rows,
+               .N = out_,
+               .K = in_,
+               .a = {x, in_},
+               .b = {matrix.values, matrix.width},
+               .packed_b = matrix.packed_forward,
+               .packed_type = matrix.packed_type,
+               .c = out.y,
+               .c_stride = out.stride == 0 ? out_ : out.stride};
+  if (adapter_) {
+    adapter_->reduce(pass, x, rows);
+    gemm_part(product, pass);
+    adapter_->point_to_update(pass, product);
+  }
+  product.epilogue = epilogue;
+  product.bias = bias_ ? pass.weights.at(*bias_) : nullptr;
+  product.saved = out.saved;
+  gemm_part(product, pass);
 }
 
 void Linear::forward(const Pass& pass, const float* x, const LinearOut& out, size_t rows) const {
@@ -147,20 +96,22 @@ void Linear::backward_input(const Pass& pass, const LinearGradient& dy, float* d
              .c_stride = in_,
              .add = add},
             pass);
+  if (adapter_) adapter_->backward_input(pass, operand(dy), dx, rows);
 }
 
 void Linear::backward_weights(const Pass& pass, const float* x, const LinearGradient& dy, size_t rows,
                               const TurnEnds& ends) const {
-  const Timed timed(regions_->weight_gradient, product_flops(pass, rows, in_, out_), tag_);
   const Parameter& weight = pass.parameter(weight_);
+  const Timed timed(regions_->weight_gradient, weight.trainable ? product_flops(pass, rows, in_, out_) : 0.0, tag_);
   if (weight.trainable) {
     if (order_ == Product::kInOut) {
-      add_product(pass, weight, weight_, {x, in_}, operand(dy), rows, ends);
+      add_product(pass, weight_, {x, in_}, operand(dy), rows, ends);
     } else {
-      add_product(pass, weight, weight_, operand(dy), {x, in_}, rows, ends);
+      add_product(pass, weight_, operand(dy), {x, in_}, rows, ends);
     }
     if (ends.last) pass.show_gradient(weight_);
   }
+  if (adapter_) adapter_->backward_weights(pass, x, operand(dy), rows);
   assert(!bias_ || (ends.first && ends.last));  // nothing needs a bias that is summed over several calls
   if (bias_ && pass.parameter(*bias_).trainable && pass.member.last()) add_bias(pass, operand(dy), rows);
 }

@@ -1,4 +1,4 @@
-// y = x W + b and its gradients, through GEMM.
+// y = x W + b and its gradients, through GEMM. A low-rank adapter may be added to W.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,9 @@
 
 #include "kernels/gemm.h"
 #include "nn/declaration.h"
+#include "nn/layers/adapter.h"
 #include "nn/layers/kinds.h"
+#include "nn/layers/products.h"
 #include "nn/pass.h"
 #include "nn/regions.h"
 
@@ -38,13 +40,8 @@ struct LinearSpec {
   Product order = Product::kInOut;
   Initial initial = Initial::normal(0.02);
   bool trainable = true;
-  bool hidden = true;  // as in ParameterSpec
+  bool hidden = true;  // as in ParameterSpec; only such layers have adapters
   size_t parts = 1;    // as in ParameterSpec
-};
-
-// Whether a sum over rows that is computed in several calls waits for its turn before and passes it on after.
-struct TurnEnds {
-  bool first = true, last = true;
 };
 
 class Linear {
@@ -63,7 +60,8 @@ class Linear {
   // synchronized.
   void backward_input(const Pass& pass, const LinearGradient& dy, float* dx, size_t rows, bool add = false) const;
 
-  // Adds, in turn, x^T dy and the column sums of dy to the gradient of weight and bias, unless they are not trainable.
+  // Adds, in turn, x^T dy and the column sums of dy to the gradient of weight and bias, unless they are not trainable,
+  // and those of the adapter, which needs what backward_input() with the same dy left in work.dlow.
   // x and dy must be complete: the members have synchronized. They synchronize again before either is overwritten.
   // Between `first` and `last` calls the sum continues.
   void backward_weights(const Pass& pass, const float* x, const LinearGradient& dy, size_t rows,
@@ -85,6 +83,7 @@ class Linear {
   Product order_;
   ParameterId weight_;
   std::optional<ParameterId> bias_;
+  std::optional<Adapter> adapter_;
   const LinearRegions* regions_;
   int32_t tag_;
 };

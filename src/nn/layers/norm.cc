@@ -90,7 +90,7 @@ void Norm::backward(const Pass& pass, const SavedSet& saved) const {
   {
     const SavedTensor& normal = saved[normal_];
     const Timed timed(regions_->backward, element_bytes(pass, width_, 12 + kernels::size_of(normal.type)), tag_);
-    if (!weight_) {
+    if (kind_ == NormKind::kRmsnorm && !trains(pass, weight_)) {
       backward_rmsnorm(pass, saved);
     } else if (pass.member.leads()) {
       kind_ == NormKind::kRmsnorm ? backward_weighted_rmsnorm(pass, saved) : backward_layernorm(pass, saved);
@@ -102,14 +102,7 @@ void Norm::backward(const Pass& pass, const SavedSet& saved) const {
 // Done by one member: rows are summed in order, and it takes less than a hundredth of a pass.
 void Norm::backward_layernorm(const Pass& pass, const SavedSet& saved) const {
   const SavedTensor& normal = saved[normal_];
-  const size_t weight = pass.parameter(*weight_).first_segment, bias = pass.parameter(*bias_).first_segment;
-  const Turn& turn = pass.batch.turn;
-  float *dweight = pass.gradient->at(*weight_, turn), *dbias = pass.gradient->at(*bias_, turn);
-  pass.gradient->enter(weight, turn, pass.member);  // the weight's ticket covers the bias too
-  if (turn.first) {
-    std::fill_n(dweight, width_, 0.0f);
-    std::fill_n(dbias, width_, 0.0f);
-  }
+  float *dweight = enter(pass, weight_), *dbias = enter(pass, bias_);
   kernels::layernorm_backward({.saved = {normal.data, normal.type, saved.floats(reciprocal_)},
                                .weight = weight_of(pass),
                                .dout = pass.work.dinner.data(),
@@ -117,36 +110,50 @@ void Norm::backward_layernorm(const Pass& pass, const SavedSet& saved) const {
                                .dweight = dweight,
                                .dbias = dbias},
                               pass.rows(), width_);
-  pass.gradient->leave(bias, turn);
-  pass.gradient->leave(weight, turn);
-  pass.show_gradient(*weight_);
-  pass.show_gradient(*bias_);
+  leave(pass, bias_);
+  leave(pass, weight_);
+}
+
+bool Norm::trains(const Pass& pass, const std::optional<ParameterId>& vector) const {
+  return vector && pass.parameter(*vector).trainable;
+}
+
+// The gradient of a vector, in its turn; null if it is not trained.
+float* Norm::enter(const Pass& pass, const std::optional<ParameterId>& vector) const {
+  if (!trains(pass, vector)) return nullptr;
+  const Turn& turn = pass.batch.turn;
+  float* values = pass.gradient->at(*vector, turn);
+  pass.gradient->enter(pass.parameter(*vector).first_segment, turn, pass.member);
+  if (turn.first) std::fill_n(values, width_, 0.0f);
+  return values;
+}
+
+void Norm::leave(const Pass& pass, const std::optional<ParameterId>& vector) const {
+  if (!trains(pass, vector)) return;
+  pass.gradient->leave(pass.parameter(*vector).first_segment, pass.batch.turn);
+  pass.show_gradient(*vector);
 }
 
 // By one member as well.
 void Norm::backward_weighted_rmsnorm(const Pass& pass, const SavedSet& saved) const {
   const SavedTensor& normal = saved[normal_];
-  const size_t segment = pass.parameter(*weight_).first_segment;
-  const Turn& turn = pass.batch.turn;
-  float* dweight = pass.gradient->at(*weight_, turn);
-  pass.gradient->enter(segment, turn, pass.member);
-  if (turn.first) std::fill_n(dweight, width_, 0.0f);
+  float* dweight = enter(pass, weight_);
   kernels::rmsnorm_backward({.saved = {normal.data, normal.type, saved.floats(reciprocal_)},
                              .weight = weight_of(pass),
                              .dout = pass.work.dinner.data(),
                              .dx = pass.work.dx.data(),
                              .dweight = dweight},
                             pass.rows(), width_);
-  pass.gradient->leave(segment, turn);
-  pass.show_gradient(*weight_);
+  leave(pass, weight_);
 }
 
-// Without parameters there is nothing to sum over rows: each member computes its own.
+// Without a weight that is trained there is nothing to sum over rows: each member computes its own.
 void Norm::backward_rmsnorm(const Pass& pass, const SavedSet& saved) const {
   const Range mine = pass.member.part(pass.rows());
   const size_t at = mine.begin * width_;
   const SavedTensor normal = saved[normal_].at(at);
   kernels::rmsnorm_backward({.saved = {normal.data, normal.type, saved.floats(reciprocal_) + mine.begin},
+                             .weight = weight_of(pass),
                              .dout = pass.work.dinner.data() + at,
                              .dx = pass.work.dx.data() + at},
                             mine.size(), width_);

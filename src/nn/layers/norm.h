@@ -53,6 +53,9 @@ class Norm {
   void backward_layernorm(const Pass& pass, const SavedSet& saved) const;
   void backward_rmsnorm(const Pass& pass, const SavedSet& saved) const;
   void backward_weighted_rmsnorm(const Pass& pass, const SavedSet& saved) const;
+  bool trains(const Pass& pass, const std::optional<ParameterId>& vector) const;
+  float* enter(const Pass& pass, const std::optional<ParameterId>& vector) const;
+  void leave(const Pass& pass, const std::optional<ParameterId>& vector) const;
   const float* weight_of(const Pass& pass) const { return weight_ ? pass.weights.at(*weight_) : nullptr; }
 
   std::string name_;

@@ -31,13 +31,16 @@ class Output {
 
   // The same, plus the gradient times `scale`: that of work.inner into work.dinner (overwritten), that of the matrix,
   // in turn, into the pass's gradient. The chunk size does not change the result: rows are independent, and sums over
-  // rows continue from chunk to chunk.
+  // rows continue from chunk to chunk. Rows whose targets do not count cost nothing.
   void forward_backward(const Pass& pass, float scale) const;
 
  private:
   void declare(Declaration& model) const;
-  void project(const Pass& pass, Range rows, float* out) const;
-  void losses(const Pass& pass, Range rows, float scale, bool gradient) const;
+  struct Rows;
+  Rows gather(const Pass& pass) const;
+  void scatter(const Pass& pass, const Rows& rows, bool gradient) const;
+  void project(const Pass& pass, const float* inner, Range rows, float* out) const;
+  void losses(const Pass& pass, const Rows& rows, Range chunk, float scale, bool gradient) const;
 
   Linear linear_;
   float cap_;

@@ -43,6 +43,15 @@ void check_family(const ModelConfig& config) {
   }
 }
 
+void check_adapters(const AdapterConfig& adapters) {
+  if (adapters.rank == 0) return;
+  check_range("lora.rank", adapters.rank, kMaxAdapterRank);
+  check_positive("lora.alpha", adapters.alpha);
+  if (!(adapters.dropout >= 0.0 && adapters.dropout < 1.0)) {
+    throw Error("[model] lora.dropout: expected 0 or more and below 1, found {}", adapters.dropout);
+  }
+}
+
 }  // namespace
 
 // Three matrices of 8/3 C have as many parameters as two of 4 C.
@@ -74,6 +83,7 @@ void check(const ModelConfig& config) {
     throw Error("[model] width / heads: expected an even number for rotary positions, found {}", config.head_dim());
   }
   check_rotary(config.rotary);
+  check_adapters(config.adapters);
   check_positive("norm_epsilon", config.norm_epsilon);
   check_positive("embedding_deviation", config.embedding_deviation);
   if (!(config.logit_cap >= 0.0f) || std::isinf(config.logit_cap)) {

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
+#include <vector>
 
 #include "kernels/types.h"
+#include "nn/adapter_config.h"
 #include "nn/layers/kinds.h"
 
 namespace quern::nn {
@@ -49,6 +52,10 @@ struct ModelConfig {
   Activation activation = Activation::kGelu;
   bool qk_norm = false;    // RMS norm of each head's queries and keys
   float logit_cap = 0.0f;  // soft cap: logits become cap * tanh(logit / cap); 0 for none
+
+  // What is trained. With adapters, nothing but them.
+  AdapterConfig adapters = {};
+  std::vector<std::string> frozen = {};  // parts of names, as for has_part(), of parameters that are not trained
 
   bool is_gpt2() const { return family == Family::kGpt2; }
   bool has_rotary() const { return !is_gpt2() || positions == Positions::kRotary; }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "core/error.h"
 #include "nn/models/gpt2.h"
 #include "nn/models/llama.h"
 
@@ -24,6 +25,32 @@ Output output_of(Declaration& model, const ModelConfig& config, ParameterId toke
                         .outputs = config.vocabulary,
                         .initial = config.zero_projections ? Initial::constant(0) : Initial::normal(0.02)};
   return {model, spec, config.logit_cap};
+}
+
+// Error if a name of `frozen` is part of no parameter's name, or if nothing is left to train.
+void freeze(Declaration& model, const ModelConfig& config) {
+  ParameterTable& table = model.parameters;
+  std::vector<bool> used(config.frozen.size(), false);
+  for (size_t i = 0; i < table.all().size(); ++i) {
+    const Parameter& parameter = table.all()[i];
+    bool frozen = config.adapters.rank > 0 && !parameter.adapter;
+    for (size_t f = 0; f < used.size(); ++f) {
+      if (!has_part(parameter.name, config.frozen[f])) continue;
+      used[f] = true;
+      frozen = true;
+    }
+    if (!frozen) continue;
+    table.freeze(static_cast<ParameterId>(i));
+    if (parameter.product == Product::kNone) continue;
+    ForwardCost& cost = model.activations.cost;
+    (parameter.hidden ? cost.frozen_products : cost.frozen_output_products) += static_cast<double>(parameter.size);
+  }
+  const auto unused = std::ranges::find(used, false);
+  if (unused != used.end()) {
+    throw Error("[model] train.freeze: expected parts of parameters' names, such as {}, found {}, which is in none",
+                table.all().front().name, in_quotes(config.frozen[static_cast<size_t>(unused - used.begin())]));
+  }
+  if (table.trainable_count() == 0) throw Error("[model] train.freeze: expected something left to train, found none");
 }
 
 }  // namespace
@@ -47,7 +74,10 @@ Transformer::Layers::Layers(Declaration& model, const ModelConfig& config, const
 Transformer::Built Transformer::build(const ModelConfig& config) {
   check(config);
   Declaration declaration(config.storage);
+  declaration.adapters = config.adapters;
   Layers layers(declaration, config, transformer_spec(config));
+  check_targets(config.adapters, declaration.linears);
+  freeze(declaration, config);
   declaration.parameters.lay_out();
   return {std::move(declaration), std::move(layers)};
 }
