@@ -117,9 +117,9 @@ def check_random(name, config, work):
                   f"differ by {differ[0]:.1e}, after import from GGUF by {differ[1]:.1e}")
 
 
-def greedy_of_llama(file, ignore_end):
+def greedy_of_llama(file, ignore_end, *more):
     text = llama("llama-completion", "-m", file, "-p", PROMPT, "-n", "64", "--temp", "0", "-no-cnv", "-t", "2", "-fa", "off",
-                 "-ctk", "f32", "-ctv", "f32", "--no-display-prompt", *(["--ignore-eos"] if ignore_end else []))
+                 "-ctk", "f32", "-ctv", "f32", "--no-display-prompt", *more, *(["--ignore-eos"] if ignore_end else []))
     return text.rstrip("\n").removesuffix(" [end of text]")
 
 

@@ -1,14 +1,14 @@
 // A GGUF file that llama.cpp opens, with the keys and layouts of its own converter.
+#include "formats/gguf_export.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "formats/export.h"
 #include "formats/gguf_names.h"
 #include "formats/gguf_tokenizer.h"
-#include "formats/gguf_writer.h"
 #include "formats/hf_config.h"
 #include "formats/rope_factors.h"
 
@@ -17,23 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nn::ModelConfig;
-
-// What transformers' models can have and llama.cpp's cannot.
-void check_supported(const ExportedModel& exported) {
-  const ModelConfig& model = exported.model;
-  const auto refuse = [&](std::string_view expected, std::string_view found) {
-    throw Error("[export] {}: expected {} for llama.cpp, found {}; export it to hf", exported.name, expected, found);
-  };
-  if (model.family == nn::Family::kQwen2 && model.heads * model.head_dim() != model.width) {
-    refuse("model.head_dim = model.width / model.heads in a qwen2", fmt::format("{}", model.head_dim()));
-  }
-  if (model.family == nn::Family::kQwen3 && model.attention_bias) {
-    refuse("model.attention_bias=false in a qwen3", "true");
-  }
-  if (model.family != nn::Family::kLlama && model.rotary.scaling == nn::RotaryScaling::kLlama3) {
-    refuse("model.rope_scaling=llama3 only in a llama", hf_type(model.family));
-  }
-}
 
 uint64_t file_type(GgmlType type) {
   switch (type) {
@@ -107,17 +90,37 @@ void add_rope_keys(const nn::RotaryConfig& rotary, GgufKeys& keys) {
 
 }  // namespace
 
-ExportResult export_gguf(const ExportedModel& exported, const fs::path& file, const ExportOptions& options) {
-  const GgmlType type = options.type;
-  check_supported(exported);
-  ExportResult result{.files = {file.filename().string()}, .remarks = {}};
-  GgufKeys keys;
+void check_for_llama_cpp(const ExportedModel& exported) {
+  const ModelConfig& model = exported.model;
+  const auto refuse = [&](std::string_view expected, std::string_view found) {
+    throw Error("[export] {}: expected {} for llama.cpp, found {}; export it to hf", exported.name, expected, found);
+  };
+  if (model.family == nn::Family::kQwen2 && model.heads * model.head_dim() != model.width) {
+    refuse("model.head_dim = model.width / model.heads in a qwen2", fmt::format("{}", model.head_dim()));
+  }
+  if (model.family == nn::Family::kQwen3 && model.attention_bias) {
+    refuse("model.attention_bias=false in a qwen3", "true");
+  }
+  if (model.family != nn::Family::kLlama && model.rotary.scaling == nn::RotaryScaling::kLlama3) {
+    refuse("model.rope_scaling=llama3 only in a llama", hf_type(model.family));
+  }
+}
+
+void add_general_keys(const ExportedModel& exported, std::string_view kind, GgmlType type, GgufKeys& keys) {
   const fs::path name = fs::absolute(exported.name).lexically_normal();
   keys.add_text("general.architecture", std::string(hf_type(exported.model.family)));
-  keys.add_text("general.type", "model");
+  keys.add_text("general.type", std::string(kind));
   keys.add_text("general.name", printable((name.has_filename() ? name : name.parent_path()).filename().string()));
   keys.add_text(kWriterKey, kWriter);
   keys.add_whole("general.file_type", file_type(type));
+}
+
+ExportResult export_gguf(const ExportedModel& exported, const fs::path& file, const ExportOptions& options) {
+  const GgmlType type = options.type;
+  check_for_llama_cpp(exported);
+  ExportResult result{.files = {file.filename().string()}, .remarks = {}};
+  GgufKeys keys;
+  add_general_keys(exported, kModelKind, type, keys);
   if (type == GgmlType::kQ8_0) keys.add_whole("general.quantization_version", 2);
   add_model_keys(exported.model, keys);
   add_tokenizer_keys(exported.tokenizer, exported.model.vocabulary, exported.files, keys, result.remarks);

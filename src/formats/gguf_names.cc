@@ -6,6 +6,8 @@
 #include <cassert>
 #include <utility>
 
+#include "nn/layers/adapter.h"
+
 namespace quern::formats {
 namespace {
 
@@ -88,6 +90,16 @@ TensorSource from_gguf(const nn::ModelConfig& model, const GgufPlace& place, Ten
   if (place.is_transposed) return transposed(std::move(stored));
   if (!place.has_pairs) return stored;
   return with_rows_from(std::move(stored), [head = model.head_dim()](size_t r) { return halves_to_pairs(r, head); });
+}
+
+TensorSource adapter_to_gguf(const nn::ModelConfig& model, TensorSource matrix) {
+  const bool is_a = matrix.name.ends_with(nn::kAdapterA);
+  const std::string_view layer = std::string_view(matrix.name).substr(0, matrix.name.size() - nn::kAdapterA.size());
+  GgufPlace place = gguf_place(model, fmt::format("{}.weight", layer));
+  place.is_transposed = false;  // both are (out, in) in every family
+  if (is_a) place.has_pairs = false;
+  matrix.name = fmt::format("{}.lora_{}", place.name, is_a ? 'a' : 'b');
+  return to_gguf(model, place, std::move(matrix));
 }
 
 }  // namespace quern::formats

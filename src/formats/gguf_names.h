@@ -27,4 +27,8 @@ GgufPlace gguf_place(const nn::ModelConfig& model, std::string_view parameter);
 TensorSource to_gguf(const nn::ModelConfig& model, const GgufPlace& place, TensorSource parameter);
 TensorSource from_gguf(const nn::ModelConfig& model, const GgufPlace& place, TensorSource stored);
 
+// A matrix of an adapter, A or B, with its name and layout in a file of adapters: "blk.0.attn_q.weight.lora_a" (rank,
+// in) and "....lora_b" (out, rank). B has the rows of the layer's matrix, in the same order.
+TensorSource adapter_to_gguf(const nn::ModelConfig& model, TensorSource matrix);
+
 }  // namespace quern::formats

@@ -3,76 +3,17 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <utility>
 
 #include "core/error.h"
-#include "core/json_fields.h"
-#include "core/text.h"
+#include "formats/hf_fields.h"
 #include "formats/model_files.h"
 
 namespace quern::formats {
 namespace {
 
-// Text in quotes, everything else as JSON.
-std::string shown(const nlohmann::json& value) {
-  constexpr size_t kMost = 40;
-  if (value.is_string()) return in_quotes(value.get_ref<const std::string&>(), kMost);
-  const std::string text = json_text(value);
-  return text.size() <= kMost ? text : in_quotes(text, kMost);
-}
-
-using Json = nlohmann::json;
 using nn::ModelConfig;
-
-// JsonFields with defaults: a field that is null counts as absent, as it does in transformers.
-class Fields {
- public:
-  Fields(const Json& json, std::string where, std::string parent = "")
-      : fields_(json, fmt::format("[import] {}", where), parent),
-        where_(std::move(where)),
-        parent_(std::move(parent)) {}
-
-  bool has(const std::string& key) const { return fields_.contains(key) && !fields_.at(key).is_null(); }
-  const Json& at(const std::string& key) const { return fields_.at(key); }
-  std::string text(const std::string& key, std::string absent) const { return has(key) ? fields_.text(key) : absent; }
-
-  size_t size(const std::string& key, size_t max) const {
-    const uint64_t value = fields_.whole(key, max);
-    if (value == 0) fields_.fail(key, fmt::format("1 to {}", max));
-    return static_cast<size_t>(value);
-  }
-  size_t size_or(const std::string& key, size_t max, size_t absent) const { return has(key) ? size(key, max) : absent; }
-
-  double real(const std::string& key, double min, double max) const { return fields_.real(key, min, max); }
-  double real_or(const std::string& key, double min, double max, double absent) const {
-    return has(key) ? real(key, min, max) : absent;
-  }
-
-  bool flag_or(const std::string& key, bool absent) const {
-    if (!has(key)) return absent;
-    if (!fields_.at(key).is_boolean()) fields_.fail(key, "true or false");
-    return fields_.at(key).get<bool>();
-  }
-
-  // An inner object that is there.
-  Fields object(const std::string& key) const { return {fields_.at(key), where_, parent_ + key + "."}; }
-
-  void expect_flag(const std::string& key, bool supported) const {
-    if (flag_or(key, supported) != supported) refuse(key, supported ? "true" : "false");
-  }
-  void expect_absent(const std::string& key) const {
-    if (has(key)) refuse(key, "none");
-  }
-  // The field's value is a kind of model that Quern does not have.
-  [[noreturn]] void refuse(const std::string& key, std::string_view supported) const {
-    throw Error("[import] {}: {}{}: expected {}, found {}, which is not supported", where_, parent_, key, supported,
-                shown(fields_.at(key)));
-  }
-
- private:
-  JsonFields fields_;
-  std::string where_, parent_;
-};
+using Json = nlohmann::json;
+using Fields = HfFields;
 
 // Fields of mixtures of experts, in all spellings; 0 and 1 expert are no mixture.
 void refuse_experts(const Fields& fields) {

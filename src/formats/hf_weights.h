@@ -25,6 +25,8 @@ std::map<std::string, std::string> parse_weight_index(std::string_view text, std
 class HfWeights {
  public:
   explicit HfWeights(const std::filesystem::path& folder);
+  // This one file of the folder, whatever it is called.
+  HfWeights(const std::filesystem::path& folder, const char* file) { add_all(folder / file); }
 
   std::vector<std::string> names() const;  // sorted
   bool contains(std::string_view name) const { return tensors_.contains(name); }

@@ -11,8 +11,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "formats/hf_tokenizer.h"
-#include "formats/model_files.h"
+#include "formats/import_parts.h"
 #include "formats/model_source.h"
+#include "formats/peft_import.h"
 
 namespace quern::formats {
 namespace {
@@ -22,20 +23,16 @@ namespace fs = std::filesystem;
 ModelSource open_source(const fs::path& path) {
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status) && is_peft_folder(path)) {
+    throw Error(
+        "[import] {}: expected a model, found the adapters of one; import the model first, then the adapters with "
+        "--base RUN, its run",
+        path.string());
+  }
   if (fs::is_directory(status)) return open_hf_folder(path);
   if (fs::is_regular_file(status)) return open_gguf_model(path);
   throw Error("[import] {}: expected a Hugging Face folder or a GGUF file, found {}", path.string(),
               fs::exists(status) ? "something else" : "nothing of that name");
-}
-
-void check_free(const fs::path& run) {
-  train::expect_folder(run);
-  std::error_code ignored;
-  if (!fs::exists(run, ignored) || fs::is_empty(run, ignored)) return;
-  if (fs::exists(run / train::kConfigFile, ignored)) {
-    throw Error("[import] {}: holds a run already; choose another folder", run.string());
-  }
-  throw Error("[import] {}: expected a new or empty folder, found files in it; choose another folder", run.string());
 }
 
 // Rates for fine-tuning: a hundredth of those for training from random weights, which would destroy what the model has
@@ -58,48 +55,13 @@ train::RunConfig config_of(const ModelSource& source, uint64_t context) {
   return config;
 }
 
-uint64_t checked_context(const ModelSource& source, const ImportOptions& options) {
-  const uint64_t max = source.config.model.positions_limit();
-  if (!options.context) return std::min(max, kImportedContext);
-  if (*options.context >= 1 && *options.context <= max) return *options.context;
-  throw Error("[import] context: expected 1 to {}, the positions of the model, found {}", max, *options.context);
-}
-
-// The tensors as a checkpoint takes them: only the size of `values` is used, the values come from the encoder.
-std::vector<checkpoint::TensorRef> tensor_refs(const ModelSource& source, TensorEncoder& encoder,
-                                               const ImportOptions& options) {
-  uint64_t total = 0;
-  for (const TensorSource& tensor : source.tensors) total += tensor.size() * sizeof(float);
-  std::vector<checkpoint::TensorRef> refs;
-  uint64_t before = 0;
-  for (const TensorSource& tensor : source.tensors) {
-    auto read = [next = encoder.reader(tensor, GgmlType::kF32), before, total, &options](size_t at) {
-      if (options.progress) options.progress(before + at, total);
-      return next(at);
-    };
-    refs.push_back({tensor.name, tensor.shape, {static_cast<float*>(nullptr), tensor.size()}, std::move(read)});
-    before += tensor.size() * sizeof(float);
-  }
-  return refs;
-}
-
-std::string tokenizer_text(const data::Tokenizer* tokenizer) {
-  return tokenizer == nullptr ? "" : fmt::format("{}, {} tokens", tokenizer->name(), tokenizer->vocabulary_size());
-}
-
-bool has_chat_template(std::span<const checkpoint::ExtraFile> files) {
-  if (find_file(files, kChatTemplateFile) != nullptr) return true;
-  const std::string* config = find_file(files, kTokenizerConfigFile);
-  return config != nullptr && parse_json(*config).contains("chat_template");
-}
-
 // Writes everything but config.toml, which makes the folder a run, and returns the weights' hash.
 std::string write_run(const ModelSource& source, const train::RunConfig& config, const fs::path& folder,
                       const ImportOptions& options) {
   if (source.tokenizer != nullptr) write_file(folder / train::kTokenizerFile, source.tokenizer->to_json());
   for (const checkpoint::ExtraFile& file : source.files) write_file(folder / file.name, file.text);
   TensorEncoder encoder;
-  const std::vector<checkpoint::TensorRef> refs = tensor_refs(source, encoder, options);
+  const std::vector<checkpoint::TensorRef> refs = tensor_refs(source.tensors, encoder, options);
   const RunState state{.seed = config.train.seed};
   const fs::path path =
       checkpoint::save(folder / train::kCheckpointFolder, {refs, {}}, state, to_json(source.config),
@@ -111,11 +73,9 @@ std::string write_run(const ModelSource& source, const train::RunConfig& config,
 }  // namespace
 
 Imported import_model(const fs::path& from, const fs::path& run, const ImportOptions& options) {
-  fs::path folder = run.has_filename() ? run : run.parent_path();  // without a trailing slash
-  if (folder.empty()) throw Error("[import] expected the name of a new run, found none");
-  check_free(folder);
+  const fs::path folder = new_run_folder(run);
   const ModelSource source = open_source(from);
-  train::RunConfig config = config_of(source, checked_context(source, options));
+  train::RunConfig config = config_of(source, checked_context(options, source.config.model.positions_limit()));
   train::validate(config);
   create_folders(folder.parent_path());
   remove_leftovers_of(folder);
@@ -123,7 +83,7 @@ Imported import_model(const fs::path& from, const fs::path& run, const ImportOpt
   config.init = {.from = fs::absolute(from).lexically_normal().string(), .weights_hash = {}};
   config.init.weights_hash = write_run(source, config, directory.temporary(), options);
   train::write_config(config, directory.temporary());
-  check_free(folder);  // someone may have put a file there meanwhile
+  new_run_folder(folder);  // someone may have put a file there meanwhile
   directory.commit(Existing::kKeep);
   Imported imported{.model = source.config.model,
                     .parameters = 0,

@@ -23,10 +23,10 @@ inline constexpr uint64_t kImportedContext = 1024;
 
 struct Imported {
   nn::ModelConfig model;
-  uint64_t parameters = 0;
-  std::string format;     // "Hugging Face folder"
-  std::string type;       // of most values in the file: "BF16"
-  std::string tokenizer;  // "bpe, 49152 tokens"; empty if there is none
+  uint64_t parameters = 0;  // imported: those of adapters, if it is them
+  std::string format;       // "Hugging Face folder", "GGUF", "PEFT adapters"
+  std::string type;         // of most values in the file: "BF16"
+  std::string tokenizer;    // "bpe, 49152 tokens"; empty if there is none
   bool has_chat_template = false;
   std::string weights_hash;
   std::vector<std::string> remarks;  // warnings for the user
@@ -34,7 +34,8 @@ struct Imported {
 
 // Imports a Hugging Face folder or a GGUF file into a new run: config.toml, tokenizer.json, the files of
 // formats/model_files.h and a checkpoint of step 0 with fp32 weights. The run is complete or absent. Error if the model
-// is not supported or damaged, or if `run` exists and is not an empty folder.
+// is not supported or damaged, or if `run` exists and is not an empty folder. train::import_adapters() imports
+// adapters.
 Imported import_model(const std::filesystem::path& source, const std::filesystem::path& run,
                       const ImportOptions& options = {});
 

@@ -19,8 +19,9 @@ namespace quern::formats {
 inline constexpr const char* kTokenizerConfigFile = "tokenizer_config.json";
 inline constexpr const char* kGenerationConfigFile = "generation_config.json";
 inline constexpr const char* kChatTemplateFile = "chat_template.jinja";
+inline constexpr const char* kSpecialTokensFile = "special_tokens_map.json";
 inline constexpr std::array<const char*, 4> kModelFiles = {kTokenizerConfigFile, kGenerationConfigFile,
-                                                           kChatTemplateFile, "special_tokens_map.json"};
+                                                           kChatTemplateFile, kSpecialTokensFile};
 inline constexpr size_t kMaxModelFileBytes = size_t{16} << 20;  // some tokenizer_config.json list 100,000 tokens
 
 bool is_model_file(std::string_view name);

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <string>
@@ -16,7 +17,11 @@
 #include "formats/gguf.h"
 #include "formats/hf_config_reader.h"
 #include "formats/hf_weights.h"
+#include "formats/peft_config.h"
+#include "formats/peft_import.h"
 #include "support/mutation.h"
+#include "support/peft_files.h"
+#include "support/temporary_folder.h"
 #include "tests/formats/gguf_bytes.h"
 #include "tests/formats/hf_files.h"
 
@@ -44,10 +49,11 @@ size_t campaign_size() {
   return wanted == nullptr ? 20'000 : std::strtoul(wanted, nullptr, 10);
 }
 
-// Calls read(input) with damaged inputs in memory that ends with them, for AddressSanitizer. At least one must be
+// Calls read(input) with damaged inputs in memory that ends with them, for AddressSanitizer. It may allocate
+// `bytes_per_byte` of the input, and `constant` bytes. At least one must be
 // readable, or the damage is so large that nothing but the first check is tested.
 template <typename Read>
-void expect_error_or_result(test::Mutator mutator, size_t bytes_per_byte, Read read) {
+void expect_error_or_result(test::Mutator mutator, size_t bytes_per_byte, Read read, size_t constant = 65536) {
   size_t readable = 0;
   for (size_t i = 0; i < campaign_size(); ++i) {
     const std::string text = mutator.next();
@@ -59,7 +65,7 @@ void expect_error_or_result(test::Mutator mutator, size_t bytes_per_byte, Read r
       ++readable;
     } catch (const Error&) {
     }
-    ASSERT_LE(allocated_bytes - before, bytes_per_byte * text.size() + 65536) << "input " << i;
+    ASSERT_LE(allocated_bytes - before, bytes_per_byte * text.size() + constant) << "input " << i;
   }
   EXPECT_GT(readable, 0u);
 }
@@ -105,6 +111,50 @@ TEST(DamagedFiles, Config) {
       if (id < 0 || static_cast<size_t>(id) >= found.model.vocabulary) std::abort();
     }
   });
+}
+
+TEST(DamagedFiles, AdapterConfig) {
+  const std::vector<std::string> words = {"null", "true",  "-1",  "0",    "1e999",    "18446744073709551616",
+                                          "[]",   "{}",    "1.5", "\"\"", "\"LORA\"", "layers_to_transform",
+                                          "1025", "false", "[0]", "[1,9]"};
+  std::vector<std::string> good;
+  for (const auto& [name, model] : test::adapted_models()) {
+    nlohmann::json config = test::peft_files(model, {.rank = 2}).config;
+    config["layers_to_transform"] = {0, 1};
+    good.push_back(json_text(config));
+  }
+  const nn::ModelConfig llama = test::adapted_models()[1].second;
+  expect_error_or_result({good, words, 10}, 400, [&](std::string_view text) {
+    const PeftConfig found = parse_peft_config(text, "adapter_config.json", llama);
+    if (found.adapters.rank == 0 || found.adapters.rank > nn::kMaxAdapterRank) std::abort();
+    for (const size_t block : found.blocks) {
+      if (block >= llama.layers) std::abort();
+    }
+    found.covers("model.layers.0.self_attn.q_proj", 0);
+  });
+}
+
+// The values are read too. Building the model costs memory that the file's size has no part in.
+TEST(DamagedFiles, Adapters) {
+  const std::vector<std::string> words = {"lora_A", "lora_B",    "\"F16\"",   "\"BF16\"",
+                                          "[2,32]", "self_attn", "layers",    "\"U8\"",
+                                          "[]",     "-1",        "\"shape\"", "18446744073709551615"};
+  const nn::ModelConfig llama = test::adapted_models()[1].second;
+  const test::TemporaryFolder root;
+  test::peft_files(llama, {.rank = 2, .targets = {"q_proj"}}).write(root / "peft");
+  const std::filesystem::path file = root / "peft/adapter_model.safetensors";
+  const std::string whole = read_file(file, 1 << 20);
+  const auto read = [&](std::string_view text) {
+    std::ofstream(file, std::ios::binary | std::ios::trunc)
+        .write(text.data(), static_cast<std::streamsize>(text.size()));
+    const AdapterSource source = open_peft_folder(root / "peft", llama);
+    for (const TensorSource& tensor : source.tensors) {
+      std::vector<float> values(tensor.size());
+      tensor.read(0, values);
+    }
+    source.check_intact();
+  };
+  expect_error_or_result({{whole}, words, 11}, 64, read, 1 << 20);
 }
 
 }  // namespace
