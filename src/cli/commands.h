@@ -8,13 +8,16 @@ namespace quern::cli {
 // Each function adds its command, with flags and help, to `root`.
 Command add_info(Parser root);
 Command add_train(Parser root);
+Command add_finetune(Parser root);
 Command add_generate(Parser root);
+Command add_chat(Parser root);
 Command add_eval(Parser root);
 Command add_report(Parser root);
 Command add_runs(Parser root);
 Command add_import(Parser root);
 Command add_export(Parser root);
 Command add_tokenize(Parser root);
+Command add_data(Parser root);
 Command add_plan(Parser root);
 Command add_replay(Parser root);
 Command add_rerun_step(Parser root);

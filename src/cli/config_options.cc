@@ -13,12 +13,7 @@ namespace quern::cli {
 namespace {
 
 // The most frequently changed settings have their own flags.
-struct Flag {
-  const char* name;
-  const char* setting;
-  const char* help;
-};
-constexpr Flag kFlags[] = {
+constexpr SettingFlag kFlags[] = {
     {"--steps", "train.steps", ""},
     {"--batch", "train.batch", ""},
     {"--seed", "train.seed", ""},
@@ -38,7 +33,7 @@ constexpr Flag kFlags[] = {
 };
 static_assert(kMaxThreads == 64);  // the help text contains this number
 
-void add_flag(Parser command, ConfigOptions& options, const Flag& flag) {
+void add_flag(Parser command, ConfigOptions& options, const SettingFlag& flag) {
   const auto add = [&options, &flag](const std::string& value) {
     options.flags.push_back(
         {fmt::format("{} {}", flag.name, in_quotes(value)), std::string(flag.setting) + "=" + value});
@@ -76,20 +71,27 @@ void add_config_options(Parser command, ConfigOptions& options) {
   command.add_words("DATA", options.data, "Text files, directories, .jsonl files or token shards (.bin)");
   command.add_text("--preset", options.preset, "NAME",
                    "Base configuration: " + train::preset_list() + "; tiny by default");
+  add_setting_flags(command, options, kFlags);
+}
+
+void add_setting_flags(Parser command, ConfigOptions& options, std::span<const SettingFlag> flags) {
   command.add_text("--config", options.config_file, "FILE", "TOML file with settings; overrides the preset");
   command.add_list("--set", options.settings, "TABLE.NAME=VALUE", "Set one setting; overrides --config; repeatable");
-  for (const Flag& flag : kFlags) add_flag(command, options, flag);
+  for (const SettingFlag& flag : flags) add_flag(command, options, flag);
 }
 
 train::RunConfig config_of(const ConfigOptions& options) {
   if (!options.from.empty() && !options.preset.empty()) {
     throw Error("--from takes all settings that are not given from {}; omit --preset", in_quotes(options.from));
   }
-  train::RunConfig config = options.from.empty() ? train::preset(options.preset.empty() ? "tiny" : options.preset)
-                                                 : train::config_from(options.from);
+  return config_of(options, options.from.empty() ? train::preset(options.preset.empty() ? "tiny" : options.preset)
+                                                 : train::config_from(options.from));
+}
+
+train::RunConfig config_of(const ConfigOptions& options, train::RunConfig config) {
   const train::RunConfig::Init init = config.init;
   apply(config, options);
-  if (!options.from.empty()) config.init = init;
+  if (!init.from.empty()) config.init = init;
   train::validate(config);
   return config;
 }

@@ -65,9 +65,9 @@ int run_eval(const Options& options) {
   const train::TrainedModel trained = train::load_model(run, warn);
   const train::EvaluationText text = train::open_evaluation_text(trained, {data.begin(), data.end()});
   const nn::ModelConfig& config = trained.model->config();
-  const data::ValidationBatches windows(text.ranges, static_cast<uint32_t>(config.context));
-  progress.show(fmt::format("evaluating {} tokens", windows.windows() * config.context));
-  const train::Evaluation result = train::evaluate(*trained.model, windows, options.threads, trained.tokenizer.get());
+  const std::unique_ptr<data::EvaluationWindows> windows = text.windows(config);
+  progress.show(fmt::format("evaluating {} tokens", windows->targets()));
+  const train::Evaluation result = train::evaluate(*trained.model, *windows, options.threads, trained.tokenizer.get());
   progress.clear();
   (options.json ? print_json : print_text)(result, trained.state.step, text.note);
   return 0;

@@ -25,6 +25,7 @@ struct Options {
   std::string to = "hf";
   std::string dtype = "f32";
   std::string out;  // --out
+  bool merge = false;
   bool force = false;
   bool json = false;
 };
@@ -37,11 +38,19 @@ constexpr const char* kExamples = R"(Examples:
   quern export runs/first --checkpoint best --out exported
   quern export runs/first --checkpoint 500 --out exported
 
+A run with adapters (lora.rank above 0):
+  quern export --run runs/pirate --to peft pirate         the adapters alone, for Hugging Face PEFT
+  quern export --run runs/pirate --to gguf-lora pirate.gguf   the adapters alone, for llama.cpp's --lora
+  quern export --run runs/pirate --merge --to hf exported     the whole model, adapters merged into its weights
+  quern export --run runs/pirate --merge --to gguf --dtype q8_0 pirate-model.gguf
+
 Then, in Python: AutoModelForCausalLM.from_pretrained("exported") gives the logits of Quern, and
 AutoTokenizer.from_pretrained("exported") its token ids. With llama.cpp: llama-completion -m first.gguf -p "Once".
+Adapters: PeftModel.from_pretrained(model, "pirate"), where model is the one that the run was started from, and
+llama-completion -m base.gguf --lora pirate.gguf, where base.gguf is an export of that model.
 
 f32 and, for a model that was imported in BF16 or F16, bf16 and f16 keep every value; f16 and bf16 round to nearest
-even. q8_0 is for GGUF only: matrices become blocks of 32 values with a common scale, with the bits of llama-quantize;
+even. q8_0 is for --to gguf only: matrices become blocks of 32 values with a common scale, with the bits of llama-quantize;
 vectors stay F32, and matrices whose rows are no multiple of 32 become F16.
 
 The output must be new, or an empty directory. --force replaces an earlier export, and nothing else. The result is
@@ -79,6 +88,7 @@ int run_export(const Options& options) {
   });
   const formats::ExportOptions wanted{.to = formats::export_format(options.to),
                                       .type = formats::export_type(options.dtype),
+                                      .merge = options.merge,
                                       .force = options.force,
                                       .progress = [&](uint64_t done, uint64_t total) { progress.show(done, total); }};
   const train::SavedModel saved = train::open_model(run, warn, options.checkpoint);
@@ -86,11 +96,11 @@ int run_export(const Options& options) {
   progress.clear();
   const uint64_t step = saved.checkpoint.state().step;
   if (options.json) {
-    const Json object = {{"run", saved.folder.string()}, {"step", step}, {"to", options.to},
-                         {"dtype", options.dtype},       {"out", out},   {"files", result.files},
-                         {"remarks", result.remarks}};
+    const Json object = {
+        {"run", saved.folder.string()}, {"step", step}, {"to", options.to},      {"dtype", options.dtype},
+        {"merge", options.merge},       {"out", out},   {"files", result.files}, {"remarks", result.remarks}};
     fmt::print("{}\n", json_text(object, 2));
-  } else if (wanted.to == formats::ExportFormat::kGguf) {
+  } else if (!formats::writes_folder(wanted.to)) {
     fmt::print("step {} of {}, in {}\n", step, printable(saved.folder.string()), printable(out));
   } else {
     fmt::print("step {} of {}, in {}: {}\n", step, printable(saved.folder.string()), printable(out),
@@ -108,8 +118,9 @@ Command add_export(Parser root) {
   command.add_words("RUN OUT", options->words, "Directory of the run, or of one of its checkpoints; what to write");
   command.add_text("--run", options->run, "DIR", "The same as RUN");
   command.add_text("--out", options->out, "OUT", "The same as OUT");
-  command.add_choice("--to", options->to, {"hf", "gguf"}, "FORMAT",
-                     "hf: a directory for transformers; gguf: a file for llama.cpp");
+  command.add_choice("--to", options->to, {"hf", "gguf", "peft", "gguf-lora"}, "FORMAT",
+                     "hf: a directory for transformers; gguf: a file for llama.cpp; peft, gguf-lora: adapters alone");
+  command.add_flag("--merge", options->merge, "Write a run with adapters as a whole model, for hf and gguf");
   command.add_choice("--dtype", options->dtype, {"f32", "f16", "bf16", "q8_0"}, "TYPE",
                      "Format of the weights; q8_0 only for gguf");
   command.add_flag("--force", options->force, "Replace an earlier export");

@@ -1,6 +1,5 @@
 // quern generate: generates text with a trained model.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,13 +9,14 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/generation_options.h"
 #include "cli/machine_json.h"
 #include "cli/prompt_input.h"
 #include "cli/prompt_progress.h"
 #include "cli/run_argument.h"
+#include "cli/shown_text.h"
 #include "cli/warnings.h"
 #include "core/json.h"
-#include "core/text.h"
 #include "evaluate/load.h"
 #include "generate/generated_text.h"
 
@@ -58,19 +58,12 @@ with the next one. The same holds for the tokens that generation_config.json in 
 prompt, <|endoftext|> is that token. A model whose operations are too small to be split uses
 fewer threads than requested.)";
 
-// Files and pipes get the raw text; a terminal would interpret escape codes in it.
-void show(const std::string& characters) {
-  static const bool terminal = isatty(STDOUT_FILENO) != 0;
-  fmt::print("{}", terminal ? printable(characters, Lines::kStay) : characters);
-  std::fflush(stdout);
-}
-
 // Prints `header` and the prompt only when the first characters are known, so that an error leaves no output.
 void print_text(GeneratedText& text, const Prompt& prompt, const std::string& header) {
   std::string piece = text.next();
-  show(header + prompt.text);
-  for (; !piece.empty(); piece = text.next()) show(piece);
-  show("\n");
+  show_text(header + prompt.text);
+  for (; !piece.empty(); piece = text.next()) show_text(piece);
+  show_text("\n");
 }
 
 void print_json(GeneratedText& pieces, const Prompt& prompt, const Sampling& sampling) {
@@ -130,22 +123,9 @@ Command add_generate(Parser root) {
                    "Beginning of the text (default: a new line); - reads standard input");
   command.add_text("--prompt-file", options->prompt.file, "FILE",
                    "File with the beginning of the text; - reads standard input");
-  command.add_number("--tokens", generate.max_tokens, "N", "Maximum number of tokens to generate");
+  add_generation_options(command, generate, "Maximum number of tokens to generate");
   command.add_number("--samples", options->samples, "N", "Number of texts", {1, 1'000'000});
-  command.add_number(
-      "--temperature", generate.sampling.temperature, "X",
-      "Sampling temperature: lower is more predictable, higher more varied; 0 always picks the most likely token");
-  command.add_number("--top-k", generate.sampling.top_k, "K", "Sample from the K most likely tokens only; 0 for all");
-  command.add_number("--top-p", generate.sampling.top_p, "P",
-                     "Sample from the most likely tokens with this total probability");
-  command.add_number("--min-p", generate.sampling.min_p, "P",
-                     "Sample from tokens at least P times as likely as the most likely one; 0 for all");
-  command.add_number("--repeat-penalty", generate.sampling.repeat_penalty, "X",
-                     "Above 1: make tokens less likely that appeared recently, prompt included; 1 for none");
-  command.add_number("--repeat-window", generate.sampling.repeat_window, "N",
-                     "Number of last tokens that --repeat-penalty looks at; 0 for all", {0, kMaxRepeatWindow});
   command.add_list("--stop", options->stop, "TEXT", "End the text before this one; repeatable");
-  command.add_number("--seed", generate.sampling.seed, "N", "Random seed");
   command.add_flag("--ignore-end", generate.ignore_end,
                    "Continue after the end of a document instead of stopping there");
   command.add_flag("--json", options->json, "Print one JSON object per sample");

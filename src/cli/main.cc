@@ -18,6 +18,10 @@ constexpr const char* kExamples = R"(Examples:
   quern runs                        list the runs below runs/
   quern export runs/first --out exported
                                     write a model for Hugging Face transformers
+  quern finetune --base runs/smol chats.jsonl --run runs/tuned
+                                    adapt a model to conversations
+  quern chat runs/tuned             talk with it
+  quern data show chats.jsonl       show what a conversation trains
   quern plan --preset gpt2          show how much memory training would need
   quern rerun-step runs/first/incidents/step-00000042
                                     repeat a step that failed
@@ -35,10 +39,8 @@ int run_chosen(const std::vector<Command>& commands) {
     if (command.parser.parsed()) return command.run();
   }
   throw Error(
-      "expected a command: train, generate, eval, report, runs, import, export, rerun-step, tokenize, plan, replay, "
-      "info or "
-      "bench; "
-      "run `quern --help`");
+      "expected a command: train, finetune, generate, chat, eval, report, runs, import, export, rerun-step, tokenize, "
+      "data, plan, replay, info or bench; run `quern --help`");
 }
 
 int run(int argc, char** argv) {
@@ -46,9 +48,10 @@ int run(int argc, char** argv) {
   CommandLine line("quern", "Trains small transformers on CPUs with bit-reproducible results.");
   Parser root = line.root();
   root.set_footer(kExamples);
-  const std::vector<Command> commands = {add_train(root),    add_generate(root), add_eval(root),   add_report(root),
-                                         add_runs(root),     add_import(root),   add_export(root), add_rerun_step(root),
-                                         add_tokenize(root), add_plan(root),     add_replay(root), add_info(root)};
+  const std::vector<Command> commands = {add_train(root),  add_finetune(root),   add_generate(root), add_chat(root),
+                                         add_eval(root),   add_report(root),     add_runs(root),     add_import(root),
+                                         add_export(root), add_rerun_step(root), add_tokenize(root), add_data(root),
+                                         add_plan(root),   add_replay(root),     add_info(root)};
   list_bench(root);
   return line.run(argc, argv, [&] { return run_chosen(commands); });
 }

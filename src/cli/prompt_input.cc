@@ -23,9 +23,9 @@ std::string read_standard_input() {
     const ssize_t got = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (got == 0) return text;
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Error("[generate] standard input: {}", std::generic_category().message(errno));
+    if (got < 0) throw Error("[prompt] standard input: {}", std::generic_category().message(errno));
     text.append(buffer.data(), static_cast<size_t>(got));
-    if (text.size() > kMaxBytes) throw Error("[generate] standard input: expected at most {} bytes", kMaxBytes);
+    if (text.size() > kMaxBytes) throw Error("[prompt] standard input: expected at most {} bytes", kMaxBytes);
   }
 }
 

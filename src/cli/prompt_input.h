@@ -1,4 +1,4 @@
-// The prompt of `quern generate`: given on the command line, in a file or on standard input.
+// The prompt of `quern generate` and `quern chat`: given on the command line, in a file or on standard input.
 #pragma once
 
 #include <optional>

@@ -25,7 +25,9 @@ constexpr Synonym kFlags[] = {
     {"c cfg config_file", "--config"},
     {"s", "--set"},
     {"t", "--threads"},
-    {"p text start input", "--prompt"},
+    {"p text start input message", "--prompt"},
+    {"system_prompt sys", "--system"},
+    {"template jinja", "--chat-template"},
     {"f file input_file", "--prompt-file"},
     {"n max_tokens max_length length num_tokens n_predict", "--tokens"},
     {"num_return_sequences n_samples count repeat", "--samples"},
@@ -42,7 +44,8 @@ constexpr Synonym kFlags[] = {
 };
 
 constexpr Synonym kCommands[] = {
-    {"sample infer inference predict complete chat write", "generate"},
+    {"sample infer inference predict complete write", "generate"},
+    {"talk converse conversation ask repl interactive", "chat"},
     {"evaluate evaluation validate test score perplexity ppl", "eval"},
     {"fit finetune fine-tune pretrain learn resume run start", "train"},
     {"benchmark benchmarks perf speed", "bench"},

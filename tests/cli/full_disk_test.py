@@ -55,6 +55,16 @@ class FullDisk(program.ProgramTest):
         self.remount("size=64m")
         self.resume("disk/run")
 
+    def test_a_start_that_failed_can_be_tried_again(self):
+        self.train("whole", *self.SETTINGS[len(SMALL):], "--steps", "1")
+        self.small_disk("20k")
+        text = self.write("more.txt", "the small dog ran home. " * 400)
+        start = ("train", "--from", self.path("whole"), text, "--steps", "2", "--run", self.path("disk/run"))
+        self.fails(*start, says=["No space left on device"])
+        self.assertEqual(os.listdir(self.folder / "disk/run"), [])
+        self.remount("size=64m")
+        self.works(*start)
+
     def test_tokens_do_not_fit(self):
         self.small_disk("20k")
         text = self.write("text.txt", TEXT * 20)

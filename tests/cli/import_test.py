@@ -130,7 +130,7 @@ class Import(program.ProgramTest):
     def test_bad_usage(self):
         self.trained("gpt2")
         self.works("export", "--run", self.path("gpt2"), "--to", "hf", self.path("hf"))
-        self.fails("import", "--run", self.path("a"), says=["import: expected a Hugging Face folder or a GGUF file"])
+        self.fails("import", "--run", self.path("a"), says=["import: expected a Hugging Face folder, a GGUF file or a PEFT folder"])
         self.fails("import", self.path("hf"), says=["import: expected --run DIR, a new directory"])
         self.fails("import", self.path("none"), "--run", self.path("a"), says=["none: expected a Hugging Face folder or a GGUF "
                                                                                "file, found nothing of that name"])

@@ -35,7 +35,9 @@ MODERN = [word for setting in ("norm=rmsnorm", "positions=rotary", "activation=r
 
 
 class Kill(program.ProgramTest):
+    command = "train"
     settings = SETTINGS
+    steps = STEPS
 
     def setUp(self):
         super().setUp()
@@ -48,7 +50,7 @@ class Kill(program.ProgramTest):
 
     def time_of(self, run, *arguments):
         begin = time.monotonic()
-        self.train(run, *arguments)
+        self.works(self.command, *arguments, "--run", self.path(run))
         return time.monotonic() - begin
 
     def a_while(self):
@@ -59,7 +61,7 @@ class Kill(program.ProgramTest):
         """Resumes the run, or starts it when it was killed before there was one."""
         known = (self.folder / run / "config.toml").exists()
         arguments = ("--resume",) if known else self.settings
-        return subprocess.Popen([QUERN, "train", *map(str, arguments), "--run", self.path(run)],
+        return subprocess.Popen([QUERN, self.command, *map(str, arguments), "--run", self.path(run)],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=program.environment())
 
     def side_directory(self, run):
@@ -110,9 +112,9 @@ class Kill(program.ProgramTest):
         error = process.communicate(timeout=program.TIMEOUT)[1]
         self.assertEqual((process.returncode, error), (0, b""))
         self.assertEqual(self.hash(run), self.expected)
-        self.assertEqual(self.info(run)["step"], STEPS)
+        self.assertEqual(self.info(run)["step"], self.steps)
         entries = [json.loads(line) for line in (self.folder / run / "metrics.jsonl").read_text().splitlines()]
-        self.assertEqual([entry["step"] for entry in entries if "loss" in entry], list(range(1, STEPS + 1)))
+        self.assertEqual([entry["step"] for entry in entries if "loss" in entry], list(range(1, self.steps + 1)))
         whole = [json.loads(line) for line in (self.folder / "whole/metrics.jsonl").read_text().splitlines()]
         self.assertEqual([entry.get("loss") for entry in entries], [entry.get("loss") for entry in whole])
         self.assertEqual(self.names(run), self.names("whole"))

@@ -62,6 +62,30 @@ INSTANTIATE_TEST_SUITE_P(Variants, DecoderBits,
                            return std::get<0>(test.param).name + (std::get<1>(test.param) ? "Packed" : "");
                          });
 
+// Adapters take part in decoding, by teams too, and their dropout does not.
+TEST(Decoder, OfAnAdaptedModelIsTheWholeForward) {
+  for (const nn::Variant& variant : nn::main_variants()) {
+    for (const kernels::DType storage : {kernels::DType::kF32, kernels::DType::kBF16}) {
+      nn::ModelConfig config = nn::with(variant, test::small_config());
+      config.storage = storage;
+      config.adapters = {.rank = 3, .alpha = 5, .dropout = 0.5};
+      nn::Transformer model(config, nn::Packing::for_inference());
+      test::fill(model);
+      const size_t V = config.vocabulary;
+      const Tokens tokens = test::random_tokens(config.context, V);
+      const std::vector<float> expected = test::whole_logits(model, tokens);
+      Decoder singly(model), team(model, {.threads = 3, .share_all = true});
+      team.append(std::span(tokens).first(20));
+      for (size_t t = 0; t < tokens.size(); ++t) {
+        const std::span<const float> right = std::span(expected).subspan(t * V, V);
+        ASSERT_TRUE(test::same_bits(right, singly.append(tokens[t]))) << variant.name << " at " << t;
+        if (t < 20) continue;
+        ASSERT_TRUE(test::same_bits(right, team.append(tokens[t]))) << variant.name << " at " << t;
+      }
+    }
+  }
+}
+
 TEST(Decoder, SameOnEveryTargetWithFusedMultiplyAdd) {
   std::vector<std::vector<float>> results;
   test::for_each_target([&](const kernels::Target& target) {
