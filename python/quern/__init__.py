@@ -8,12 +8,12 @@ import numpy as _numpy
 
 from . import _calls, _quern
 from ._quern import (Column, Error, Model, NStepSample, ReplayBuffer, ReplayWriter, Sample, Saving, SequenceSample,
-                     SnapshotResult, Step, TextStream, TrainResult, __version__, import_model, load, preset,
-                     snapshot_info, train)
+                     SnapshotResult, Step, TextStream, TrainResult, __version__, finetune, import_model, load,
+                     preset, snapshot_info, train)
 
 __all__ = ["Column", "Error", "Model", "NStepSample", "ReplayBuffer", "ReplayWriter", "Sample", "Saving",
-           "SequenceSample", "SnapshotResult", "Step", "TextStream", "TrainResult", "__version__", "import_model", "load",
-           "preset", "snapshot_info", "train"]
+           "SequenceSample", "SnapshotResult", "Step", "TextStream", "TrainResult", "__version__", "finetune", "import_model",
+           "load", "preset", "snapshot_info", "train"]
 
 if _numpy.__version__.startswith("2.") and not _quern._numpy_2:
     raise ImportError(f"quern was built with pybind11 before 2.12, which cannot use NumPy {_numpy.__version__}: install "

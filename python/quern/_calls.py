@@ -88,7 +88,7 @@ def listed(words):
 
 
 def nearest_setting(word):
-    """The setting that `word` means in Quern or elsewhere, as train() takes it."""
+    """The setting that `word` means in Quern or elsewhere, as train() and finetune() take it."""
     found = _advise_setting(word)
     if found == "init.from":
         return "init_from"  # the argument, which also checks the source
@@ -96,9 +96,9 @@ def nearest_setting(word):
 
 
 def nearest_argument(binding, word, names):
-    """The argument that `word` means. For train(), the exact name of a setting counts more than a similar argument."""
+    """The argument that `word` means. If settings are arguments, the exact name of one counts more than a similar word."""
     similar = next(iter(difflib.get_close_matches(word, names, 1)), None)
-    setting = nearest_setting(word) if binding.name == "train" else None
+    setting = nearest_setting(word) if binding.name in ("train", "finetune") else None
     exact = setting and f'.{word}"' in setting
     return setting if exact else similar or setting
 

@@ -39,8 +39,9 @@ class Model:
     def loss(self, tokens: ArrayLike, *, threads: int | None = None) -> float: ...
     def evaluate(self, *paths: str | PathLike[str], threads: int | None = None) -> dict[str, Any]: ...
     def state_dict(self) -> dict[str, NDArray[np.float32]]: ...
-    def export(self, path: str | PathLike[str], *, to: Literal["hf", "gguf"] = "hf",
-               dtype: Literal["f32", "f16", "bf16", "q8_0"] = "f32", force: bool = False) -> Path: ...
+    def export(self, path: str | PathLike[str], *, to: Literal["hf", "gguf", "peft", "gguf-lora"] = "hf",
+               dtype: Literal["f32", "f16", "bf16", "q8_0"] = "f32", merge: bool = False,
+               force: bool = False) -> Path: ...
     @overload
     def generate(
         self,
@@ -93,8 +94,24 @@ class Model:
         ignore_end: bool = False,
         threads: int | None = None,
     ) -> TextStream: ...
+    def chat(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        chat_template: str | PathLike[str] | None = None,
+        tokens: int = 256,
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        min_p: float = 0.0,
+        repeat_penalty: float = 1.0,
+        repeat_window: int = 64,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> str: ...
 
-def import_model(source: str | PathLike[str], run: str | PathLike[str], *, context: int | None = None) -> Model: ...
+def import_model(source: str | PathLike[str], run: str | PathLike[str], *, base: str | PathLike[str] | None = None,
+                 context: int | None = None) -> Model: ...
 def load(run: str | PathLike[str], *, checkpoint: int | str | PathLike[str] | None = None) -> Model: ...
 def preset(name: str) -> dict[str, dict[str, Any]]: ...
 
@@ -146,6 +163,30 @@ def train(
     threads: int | None = None,
     resume: bool = False,
     init_from: str | PathLike[str] | None = None,
+    on_step: Callable[[Step], object] | None = None,
+    progress: bool | None = None,
+) -> TrainResult: ...
+def finetune(
+    base: str | PathLike[str] | None = None,
+    data: str | PathLike[str] | Sequence[str | PathLike[str]] | None = None,
+    *,
+    out: str | PathLike[str],
+    chat_template: str | PathLike[str] | None = None,
+    full: bool = False,
+    rank: int | None = None,
+    alpha: float | None = None,
+    dropout: float | None = None,
+    targets: str | Sequence[str] | None = None,
+    epochs: int | None = None,
+    steps: int | None = None,
+    rate: float | None = None,
+    batch: int | None = None,
+    context: int | None = None,
+    seed: int | None = None,
+    threads: int | None = None,
+    config: dict[str, Any] | str | PathLike[str] | None = None,
+    set: dict[str, Any] | None = None,
+    resume: bool = False,
     on_step: Callable[[Step], object] | None = None,
     progress: bool | None = None,
 ) -> TrainResult: ...

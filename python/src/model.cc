@@ -6,14 +6,17 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "arguments.h"
+#include "chat.h"
 #include "checkpoint/checkpoint.h"
 #include "config.h"
 #include "core/error.h"
 #include "evaluate/evaluation_text.h"
+#include "evaluate/import_adapters.h"
 #include "evaluate/sequences.h"
 #include "formats/import.h"
 #include "generate/utf8_stream.h"
@@ -122,9 +125,9 @@ py::dict state_dict(const TrainedModel& trained) {
 }
 
 std::filesystem::path export_to(const TrainedModel& trained, const std::filesystem::path& path, const std::string& to,
-                                const std::string& dtype, bool force) {
+                                const std::string& dtype, bool merge, bool force) {
   const formats::ExportOptions options{
-      .to = formats::export_format(to), .type = formats::export_type(dtype), .force = force};
+      .to = formats::export_format(to), .type = formats::export_type(dtype), .merge = merge, .force = force};
   formats::ExportResult result;
   {
     const py::gil_scoped_release unlocked;
@@ -135,14 +138,20 @@ std::filesystem::path export_to(const TrainedModel& trained, const std::filesyst
 }
 
 std::shared_ptr<TrainedModel> import_model(const std::filesystem::path& source, const std::filesystem::path& run,
-                                           const py::object& context) {
+                                           const py::object& base, const py::object& context) {
   formats::ImportOptions options;
   if (!context.is_none()) options.context = whole_from(context, "[import] context");
   formats::Imported imported;
+  std::vector<std::string> warnings;
+  const std::optional<std::filesystem::path> adapted =
+      base.is_none() ? std::nullopt : std::optional(path_from(base, "[import] base"));
   {
     const py::gil_scoped_release unlocked;
-    imported = formats::import_model(source, run, options);
+    const auto keep = [&](const std::string& text) { warnings.push_back(text); };
+    imported = adapted ? train::import_adapters(source, *adapted, run, options, keep)
+                       : formats::import_model(source, run, options);
   }
+  for (const std::string& text : warnings) warn(text);
   for (const std::string& remark : imported.remarks) warn("[import] " + remark);
   return load(run, py::none());
 }
@@ -184,10 +193,11 @@ void bind_model(py::module_& module) {
       .def("evaluate", evaluate, kEvaluateDoc, threads)
       .def("state_dict", state_dict, kStateDictDoc)
       .def("export", export_to, kExportDoc, py::arg("path"), py::kw_only(), py::arg("to") = "hf",
-           py::arg("dtype") = "f32", py::arg("force") = false);
+           py::arg("dtype") = "f32", py::arg("merge") = false, py::arg("force") = false);
   bind_generation(model);
+  bind_chat(model);
   module.def("import_model", import_model, kImportDoc, py::arg("source"), py::arg("run"), py::kw_only(),
-             py::arg("context") = py::none());
+             py::arg("base") = py::none(), py::arg("context") = py::none());
   module.def("load", load, kLoadDoc, py::arg("run"), py::kw_only(), py::arg("checkpoint") = py::none());
 }
 

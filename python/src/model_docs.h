@@ -83,7 +83,10 @@ inline constexpr const char* kExportDoc =
 
 to="hf" writes a folder that Hugging Face transformers opens: AutoModelForCausalLM.from_pretrained(path) gives the same
 logits, and AutoTokenizer.from_pretrained(path) the same ids. to="gguf" writes a file for llama.cpp. dtype is "f32",
-"f16", "bf16" or, for GGUF, "q8_0". The path must be new, or an empty folder; force=True replaces an earlier export.
+"f16", "bf16" or, for "gguf", "q8_0". The path must be new, or an empty folder; force=True replaces an earlier export.
+
+A model with adapters needs a choice: to="peft" (a folder for Hugging Face PEFT) and to="gguf-lora" (a file for --lora of
+llama.cpp) write the adapters alone; merge=True, with "hf" or "gguf", adds them to the weights of the model.
 
 >>> folder = model.export("exported")
 >>> sorted(path.name for path in folder.iterdir())
@@ -92,7 +95,8 @@ logits, and AutoTokenizer.from_pretrained(path) the same ids. to="gguf" writes a
 inline constexpr const char* kImportDoc =
     R"(Makes a run of a model from elsewhere, and returns it, loaded.
 
-source is a Hugging Face folder (config.json, safetensors, tokenizer.json) or a GGUF file; run, the folder of the run,
+source is a Hugging Face folder (config.json, safetensors, tokenizer.json), a GGUF file or, with base, the run of the
+model that they belong to, a folder with adapters of Hugging Face PEFT; run, the folder of the run,
 must be new or empty. context is the length of sequences in training, by default that of the model, at most 1024.
 
 >>> import tempfile
@@ -161,6 +165,25 @@ inline constexpr const char* kStreamDoc =
 
 >>> "".join(model.stream("Once", tokens=20)) == model.generate("Once", tokens=20)
 True)";
+
+inline constexpr const char* kChatDoc =
+    R"(Answers a conversation as the assistant and returns the answer.
+
+messages: a list of {"role": ..., "content": ...}; the roles are "system", "user" and "assistant". They are written with
+the model's chat template, or with chat_template: "chatml", or a file with a Jinja template. The answer ends where the
+template ends a turn, where the model ends the text, or after `tokens` tokens. If the messages do not fit into the
+model's context, the oldest are dropped, but never system messages at the front nor the last question. The other
+arguments are those of generate().
+
+The same messages and seed give the same answer with any number of threads, and the first answer of `quern chat`.
+
+>>> with open("plain.jinja", "w") as file:
+...     print("{% for message in messages %}{{ message.content }} {% endfor %}", end="", file=file)
+>>> question = {"role": "user", "content": "Once"}
+>>> answer = model.chat([question], chat_template="plain.jinja", tokens=10)
+>>> answer == model.generate("Once ", tokens=10)
+True
+>>> again = model.chat([question, {"role": "assistant", "content": answer}, question], chat_template="plain.jinja"))";
 
 inline constexpr const char* kTextStreamDoc = R"(The iterator that Model.stream() returns.
 

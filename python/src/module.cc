@@ -53,5 +53,6 @@ PYBIND11_MODULE(_quern, module) {
   module.def("_in_python_words", quern::python::in_python_words);  // for its test
   quern::python::bind_model(module);
   quern::python::bind_train(module);
+  quern::python::bind_finetune(module);
   quern::python::bind_replay(module);
 }

@@ -8,8 +8,9 @@ namespace quern::python {
 
 namespace py = pybind11;
 
-void bind_model(py::module_& module);   // load(), Model, TextStream
-void bind_train(py::module_& module);   // train(), preset(), Step, TrainResult
-void bind_replay(py::module_& module);  // ReplayBuffer, Column, Sample, Saving, SnapshotResult, snapshot_info()
+void bind_model(py::module_& module);     // load(), Model, TextStream
+void bind_train(py::module_& module);     // train(), preset(), Step, TrainResult
+void bind_finetune(py::module_& module);  // finetune()
+void bind_replay(py::module_& module);    // ReplayBuffer, Column, Sample, Saving, SnapshotResult, snapshot_info()
 
 }  // namespace quern::python

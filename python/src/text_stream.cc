@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "core/error.h"
 #include "generate/text_generation.h"
+#include "generation_arguments.h"
 #include "model_docs.h"
 #include "numbers.h"
 #include "texts.h"
@@ -25,7 +26,9 @@ using Object = py::object;
 
 // The arguments of generate() and stream() except the prompt.
 struct Arguments {
-  py::object tokens, temperature, top_k, top_p, min_p, repeat_penalty, repeat_window, stop, seed, threads;
+  py::object tokens;
+  SamplingArguments sampling;
+  py::object stop, threads;
   bool ignore_end;
 };
 
@@ -44,22 +47,10 @@ std::vector<std::string> stop_from(const py::object& stop) {
   return texts;
 }
 
-Sampling sampling_from(const Arguments& arguments) {
-  return {.temperature = float_from(arguments.temperature, "[generate] temperature"),
-          .top_k = signed_from(arguments.top_k, "[generate] top_k"),
-          .top_p = float_from(arguments.top_p, "[generate] top_p"),
-          .min_p = float_from(arguments.min_p, "[generate] min_p"),
-          .seed = whole_from(arguments.seed, "[generate] seed"),
-          .repeat_penalty = float_from(arguments.repeat_penalty, "[generate] repeat_penalty"),
-          .repeat_window = whole_from(arguments.repeat_window, "[generate] repeat_window", 0, kMaxRepeatWindow)};
-}
-
 TextRequest request_from(const TrainedModel& trained, const std::optional<Text>& prompt, const Arguments& arguments) {
-  const int64_t count = signed_from(arguments.tokens, "[generate] tokens");
-  if (count < 0) throw Error("[generate] tokens: expected 0 or more, found {}", count);
   return {.prompt = prompt ? std::optional(prompt->value) : std::nullopt,
-          .options = {.max_tokens = static_cast<size_t>(count),
-                      .sampling = sampling_from(arguments),
+          .options = {.max_tokens = token_limit_from(arguments.tokens),
+                      .sampling = sampling_from(arguments.sampling),
                       .end_tokens = trained.end_tokens,
                       .ignore_end = arguments.ignore_end},
           .stop = stop_from(arguments.stop),
@@ -142,8 +133,8 @@ void bind_generation(py::class_<TrainedModel, std::shared_ptr<TrainedModel>>& mo
                py::object temperature, py::object top_k, py::object top_p, py::object min_p, py::object repeat_penalty,
                py::object repeat_window, py::object stop, py::object seed, bool ignore_end, py::object threads,
                Object<More>... values) {
-          const Arguments arguments{tokens,        temperature, top_k, top_p,   min_p,     repeat_penalty,
-                                    repeat_window, stop,        seed,  threads, ignore_end};
+          const SamplingArguments sampling{temperature, top_k, top_p, min_p, repeat_penalty, repeat_window, seed};
+          const Arguments arguments{tokens, sampling, stop, threads, ignore_end};
           return call(std::move(trained), prompt, arguments, values...);
         },
         doc, py::arg("prompt") = py::none(), py::kw_only(), py::arg("tokens") = usual.max_tokens,

@@ -5,16 +5,13 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "api/run_training.h"
 #include "arguments.h"
 #include "config.h"
-#include "core/error.h"
-#include "numbers.h"
 #include "texts.h"
 #include "train_docs.h"
-#include "words.h"
+#include "training_call.h"
 
 namespace quern::python {
 namespace {
@@ -24,117 +21,27 @@ using train::RunConfig;
 // The arguments of train().
 struct Request {
   py::object data;
-  std::filesystem::path out;
   std::optional<Text> preset;
   py::object config, set, tokenizer;
   py::object steps, threads;
-  bool resume;
   py::object init_from;
-  py::object on_step;
-  py::object progress;
+  TrainingCall call;
 };
-
-// Shows the progress of one call of train(), with python/quern/_progress.py. Every function needs the GIL.
-class Progress {
- public:
-  Progress(const py::object& wanted, const std::filesystem::path& out)
-      : bar_(py::module_::import("quern._progress").attr("open_bar")(wanted, out)) {}
-
-  void preparing(std::string_view what, uint64_t done, uint64_t total) const {
-    if (!bar_.is_none()) bar_.attr("show_preparation")(py::str(std::string(what)), done, total);
-  }
-  // Makes room for what the caller prints, until the next step.
-  void clear() const {
-    if (!bar_.is_none()) bar_.attr("clear")();
-  }
-  void step(const Step& step) const {
-    if (!bar_.is_none()) bar_.attr("show_step")(step);
-  }
-  // Ends the line, which stays.
-  void close() const {
-    if (!bar_.is_none()) bar_.attr("close")();
-  }
-
- private:
-  py::object bar_;
-};
-
-// Whether the run goes on: None, which a function without a return statement returns, does not stop it.
-bool call_on_step(const py::object& on_step, const Step& step) {
-  const py::object returned = on_step(step);
-  if (returned.is_none()) return true;
-  const int truth = PyObject_IsTrue(returned.ptr());
-  if (truth < 0) throw py::error_already_set();  // such as an array of several numbers
-  return truth != 0;
-}
-
-void apply_argument(RunConfig& config, const char* setting, const py::object& value, std::string_view where) {
-  if (value.is_none()) return;
-  if (is_mapping(value)) throw Error("[config] {}: expected a value of {}, found {}", where, setting, shown(value));
-  py::dict settings;
-  settings[setting] = value;
-  apply_dict(config, settings, where);
-}
 
 void apply(RunConfig& config, const Request& request) {
-  if (is_mapping(request.config)) {
-    apply_dict(config, dict_from(request.config, "[config] config"), "config");
-  } else if (!request.config.is_none()) {
-    train::apply_toml_file(config, path_from(request.config, "[config] config"));
-  }
-  if (!request.set.is_none()) apply_dict(config, dict_from(request.set, "[config] set"), "set");
+  apply_settings(config, request.config, request.set);
   apply_argument(config, "train.steps", request.steps, "steps");
   if (!request.threads.is_none()) config.train.threads = threads_from(request.threads);
   apply_argument(config, "data.paths", request.data, "data");
   apply_argument(config, "data.tokenizer", request.tokenizer, "tokenizer");
 }
 
-TrainResult run_unlocked(const TrainOptions& options, const RunConfig& config) {
-  const py::gil_scoped_release unlocked;
-  return api::run_training(options, config);
-}
-
 TrainResult train_run(const Request& request) {
-  if (!request.on_step.is_none() && PyCallable_Check(request.on_step.ptr()) == 0) {
-    throw Error("[train] on_step: expected a function, found {}", shown(request.on_step));
-  }
-  if (request.out.empty()) throw Error("[train] out: expected a folder for the run, found an empty name");
-  TrainOptions options{.out = request.out, .resume = request.resume};
+  check_call(request.call, "train");
+  TrainOptions options{.out = request.call.out, .resume = request.call.resume};
   if (!request.init_from.is_none()) options.init_from = path_from(request.init_from, "[train] init_from");
   if (request.preset) options.preset = request.preset->value;
-  const RunConfig config = api::run_config(options, [&](RunConfig& found) { apply(found, request); });
-  const Progress progress(request.progress, request.out);
-  // Called with the GIL released. A function that returns something false or raises, or a signal such as Ctrl-C, ends
-  // the run after the step, with a checkpoint.
-  options.on_step = [&](const Step& step) {
-    const py::gil_scoped_acquire lock;
-    if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-    bool more = true;
-    if (!request.on_step.is_none()) {
-      progress.clear();
-      more = call_on_step(request.on_step, step);
-    }
-    progress.step(step);
-    return more;
-  };
-  options.on_warning = [&](const std::string& text) {
-    const py::gil_scoped_acquire lock;
-    progress.clear();
-    warn(in_python_words(text));
-  };
-  options.on_preparing = [&](std::string_view what, uint64_t done, uint64_t total) {
-    const py::gil_scoped_acquire lock;
-    check_signals();
-    progress.preparing(what, done, total);
-  };
-  try {
-    TrainResult result = run_unlocked(options, config);
-    progress.close();
-    return result;
-  } catch (...) {
-    progress.close();
-    throw;
-  }
+  return run_call(request.call, api::run_config(options, [&](RunConfig& found) { apply(found, request); }));
 }
 
 std::string repr(const TrainResult& result) {
@@ -186,9 +93,9 @@ void bind_train(py::module_& module) {
       [](py::object data, std::filesystem::path out, std::optional<Text> preset, py::object config, py::object set,
          py::object tokenizer, py::object steps, py::object threads, bool resume, py::object init_from,
          py::object on_step, py::object progress) {
-        return train_run({std::move(data), std::move(out), std::move(preset), std::move(config), std::move(set),
-                          std::move(tokenizer), std::move(steps), std::move(threads), resume, std::move(init_from),
-                          std::move(on_step), std::move(progress)});
+        return train_run({std::move(data), std::move(preset), std::move(config), std::move(set), std::move(tokenizer),
+                          std::move(steps), std::move(threads), std::move(init_from),
+                          TrainingCall{std::move(out), resume, std::move(on_step), std::move(progress)}});
       },
       kTrainDoc, py::arg("data") = py::none(), py::kw_only(), py::arg("out"), py::arg("preset") = py::none(),
       py::arg("config") = py::none(), py::arg("set") = py::none(), py::arg("tokenizer") = py::none(),
