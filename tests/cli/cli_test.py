@@ -170,7 +170,10 @@ class Bench(unittest.TestCase):
         self.assertEqual((output["preset"], output["threads"], output["teams"]), ("tiny", 2, 1))
         for key in ("tokens_per_s", "gflops", "fma_peak_gflops", "mfu", "utilisation", "peak_rss_bytes"):
             self.assertGreater(output[key], 0, key)
-        self.assertLessEqual(output["mfu"], 0.97)
+        # Not that the peak is out of reach: on a busy machine either speed may be that of a slow moment.
+        self.assertAlmostEqual(output["mfu"], output["gflops"] / output["fma_peak_gflops"], places=3)
+        operations_per_token = 1e9 * output["gflops"] / output["tokens_per_s"]  # 6 for each of 0.8 million parameters
+        self.assertTrue(4.5e6 < operations_per_token < 7e6, operations_per_token)
         self.assertEqual(output["locks_per_step"] or 0, 0)
         for key in ("ticket_wait", "team_wait", "queue_wait", "sleeps_per_step"):
             self.assertGreaterEqual(output[key], 0, key)
