@@ -20,8 +20,7 @@ add_custom_target(quern_commit BYPRODUCTS ${QUERN_GENERATED}/commit.h COMMAND ${
 add_dependencies(quern_cli quern_commit)
 target_include_directories(quern_cli PRIVATE ${QUERN_GENERATED})
 
-add_executable(quern_program src/cli/main.cc $<TARGET_OBJECTS:quern_cli> $<TARGET_OBJECTS:quern_inspect>
-  $<TARGET_OBJECTS:quern_core>)
+add_executable(quern_program src/cli/main.cc $<TARGET_OBJECTS:quern_cli> $<TARGET_OBJECTS:quern_core>)
 set_target_properties(quern_program PROPERTIES OUTPUT_NAME quern)
 target_link_libraries(quern_program PRIVATE quern_options ${QUERN_LINKED})
 

@@ -56,6 +56,16 @@ Stamp write_text(const Target& target, std::string_view text) {
   return {text.size(), hash.finish()};
 }
 
+// Of a file that another function writes.
+Stamp write_by(const Target& target, const std::function<void(const fs::path&)>& write) {
+  write(target.now);
+  const MappedFile file(target.now);
+  Sha256 hash;
+  hash.update(file.bytes());
+  file.check_intact();
+  return {file.bytes().size(), hash.finish()};
+}
+
 // Calls visit(piece) for a mapped file's bytes, a few megabytes at a time, and releases the visited pages: otherwise a
 // resumed run would need memory for its weights and moments twice.
 template <typename Visit>
@@ -190,8 +200,9 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const RunState& st
   file.files[kConfig] = write_text(target(kConfig), config);
   for (const ExtraFile& extra : extras) {
     const Target there = target(extra.name.c_str());
-    file.files[extra.name] =
-        extra.tensors.empty() ? write_text(there, extra.text) : write_tensors(there, extra.tensors);
+    file.files[extra.name] = extra.write              ? write_by(there, extra.write)
+                             : extra.tensors.empty() ? write_text(there, extra.text)
+                                                     : write_tensors(there, extra.tensors);
   }
   write_text(target(kState), to_json(file));
   set_aside_if_foreign(path);
@@ -219,6 +230,11 @@ safetensors::File open_tensors(const fs::path& folder, const StateFile& state, c
 std::string read_text(const fs::path& folder, const StateFile& state, const std::string& name) {
   const MappedFile file = open_stamped(folder, state, name);
   return file.read([&] { return std::string(file.text()); });
+}
+
+fs::path verified_file(const fs::path& folder, const StateFile& state, const std::string& name) {
+  open_stamped(folder, state, name);
+  return folder / name;
 }
 
 Checkpoint::Checkpoint(const fs::path& path, Parts parts) : Checkpoint(path, parts, read_state(path)) {}

@@ -37,11 +37,12 @@ struct Tensors {
   bool adapters = false;                 // whether the weights are those of adapters alone
 };
 
-// Another file in the directory: tensors, or text if there are none.
+// Another file in the directory: what `write` writes to the path that it gets, else tensors, else text.
 struct ExtraFile {
   std::string name;
   std::string text;
   std::vector<safetensors::Tensor> tensors = {};
+  std::function<void(const std::filesystem::path& path)> write = {};
 };
 
 // Writes `folder`/step-NNNNNNNN for state.step, creating `folder` if needed. An existing checkpoint of that name is
@@ -99,6 +100,8 @@ StateFile read_state(const std::filesystem::path& path);
 // Opens a file listed in `state` of the same directory; throws Error if it is missing or not the one that was written.
 safetensors::File open_tensors(const std::filesystem::path& path, const StateFile& state, const std::string& name);
 std::string read_text(const std::filesystem::path& path, const StateFile& state, const std::string& name);
+// The path of such a file, once it was verified in the same way.
+std::filesystem::path verified_file(const std::filesystem::path& path, const StateFile& state, const std::string& name);
 
 // SHA-256 of the values of all weights, ordered by name, in hexadecimal: equal for runs with equal results.
 std::string weights_hash(std::span<const TensorRef> weights);

@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/program.h"
+#include "cli/selfplay_actor.h"
 #include "core/error.h"
 
 namespace quern::cli {
@@ -21,6 +22,8 @@ constexpr const char* kExamples = R"(Examples:
   quern finetune --base runs/smol chats.jsonl --run runs/tuned
                                     adapt a model to conversations
   quern chat runs/tuned             talk with it
+  quern selfplay connect4 --run runs/four
+                                    learn a board game by playing against itself
   quern data show chats.jsonl       show what a conversation trains
   quern plan --preset gpt2          show how much memory training would need
   quern rerun-step runs/first/incidents/step-00000042
@@ -39,16 +42,17 @@ int run_chosen(const std::vector<Command>& commands) {
     if (command.parser.parsed()) return command.run();
   }
   throw Error(
-      "expected a command: train, finetune, generate, chat, eval, report, runs, import, export, rerun-step, tokenize, "
+      "expected a command: train, finetune, selfplay, generate, chat, eval, report, runs, import, export, rerun-step, tokenize, "
       "data, plan, replay, info or bench; run `quern --help`");
 }
 
 int run(int argc, char** argv) {
   if (names_bench(argc, argv)) return run_bench_program(argv);
+  if (names_actor(argc, argv)) return run_actor_program(argc, argv);
   CommandLine line("quern", "Trains small transformers on CPUs with bit-reproducible results.");
   Parser root = line.root();
   root.set_footer(kExamples);
-  const std::vector<Command> commands = {add_train(root),  add_finetune(root),   add_generate(root), add_chat(root),
+  const std::vector<Command> commands = {add_train(root),  add_finetune(root), add_selfplay(root),  add_generate(root), add_chat(root),
                                          add_eval(root),   add_report(root),     add_runs(root),     add_import(root),
                                          add_export(root), add_rerun_step(root), add_tokenize(root), add_data(root),
                                          add_plan(root),   add_replay(root),     add_info(root)};

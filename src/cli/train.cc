@@ -59,9 +59,10 @@ Exit codes: 0 if the run finished, or stopped and was saved, even if console out
 130 if it stopped immediately, or before there was anything to save.)";
 
 train::RunConfig settings(const Options& options, const dist::Communicator* ranks) {
-  const auto& [command, run, resume, profile, trace] = options.training;
+  const std::string& run = options.training.run;
+  const bool resume = options.training.resume;
   train::RunConfig config = resume ? train::RunConfig{} : config_of(options.config);
-  const bool profiled = profile || !trace.empty();
+  const bool profiled = options.training.profile || !options.training.trace.empty();
   if (run.empty() && (resume || !profiled || ranks != nullptr)) {
     throw Error("train: expected --run DIR, the directory for the result; run `quern train --help`");
   }

@@ -28,7 +28,6 @@
 #include "report/profiler.h"
 #include "report/run_files.h"
 #include "run/observers.h"
-#include "run/run.h"
 #include "run/run_ranks.h"
 #include "train/plan.h"
 
@@ -74,7 +73,9 @@ uint64_t program_hash() {
   return quick_hash(file.bytes());
 }
 
-auto run_function(const TrainingOptions& options) { return options.resume ? train::resume_run : train::start_run; }
+const RunFunction& run_function(const TrainingOptions& options) {
+  return options.resume ? options.resumed : options.start;
+}
 
 // A rank that says nothing and writes nothing.
 int follow(const TrainingOptions& options, const train::RunConfig& config, dist::Communicator& ranks) {

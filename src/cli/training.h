@@ -1,13 +1,20 @@
 // Runs training and shows its progress, for the commands that train.
 #pragma once
 
+#include <atomic>
+#include <filesystem>
 #include <functional>
 #include <string>
 
 #include "config/config.h"
 #include "dist/communicator.h"
+#include "run/run.h"
 
 namespace quern::cli {
+
+// train::start_run(), train::resume_run(), or what takes their place.
+using RunFunction = std::function<train::RunResult(const train::RunConfig&, const std::filesystem::path&,
+                                                   train::Observer&, const std::atomic<bool>&, dist::Communicator*)>;
 
 struct TrainingOptions {
   std::string command;  // its name, to resume with
@@ -15,6 +22,7 @@ struct TrainingOptions {
   bool resume = false;
   bool profile = false;
   std::string trace = {};
+  RunFunction start = train::start_run, resumed = train::resume_run;
 };
 
 // The settings of the run. Several ranks all call it; the argument is null for one process.

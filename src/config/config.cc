@@ -181,6 +181,31 @@ void check_chat(const RunConfig::Data& data) {
   if (data.broadcast) refuse("data.broadcast", "true");
 }
 
+// The settings that a board network, and a run that plays, do not have.
+void check_selfplay(const RunConfig& config) {
+  if (!config.is_selfplay()) return;
+  constexpr std::string_view kModel[] = {"layers",      "heads", "width",      "context",
+                                         "inner_width", "norm",  "activation", "norm_epsilon"};
+  for (const Field& field : fields()) {
+    const bool other = field.table == "data" || field.table == "lora" || field.table == "init" ||
+                       (field.table == "model" && std::ranges::find(kModel, field.name) == std::end(kModel));
+    if (!other || value_text(field, config) == value_text(field, {})) continue;
+    throw Error("[config] {}: expected {} for a run of self-play, which does not have this setting, found {}",
+                field.path(), value_text(field, {}), value_text(field, config));
+  }
+  if (config.diagnostics.policy == Policy::kRollback) {
+    throw Error("[config] diagnostics.policy: expected stop or skip for a run of self-play, found rollback");
+  }
+  if (config.selfplay.synchronous && config.selfplay.processes > 0) {
+    throw Error("[config] selfplay.processes: expected 0 with selfplay.synchronous=true, found {}",
+                config.selfplay.processes);
+  }
+  if (!config.train.freeze.empty()) {
+    throw Error("[config] train.freeze: expected none for a run of self-play, found {}",
+                in_quotes(config.train.freeze.front()));
+  }
+}
+
 }  // namespace
 
 // The constant schedule does not use min_rate.
@@ -216,6 +241,7 @@ void validate_settings(const RunConfig& config) {
   check_init(config.init);
   check_lora(config);
   check_chat(config.data);
+  check_selfplay(config);
 }
 
 void validate(const RunConfig& config) {

@@ -139,6 +139,37 @@ struct RunConfig {
     bool operator==(const Diagnostics&) const = default;
   };
 
+  // Of runs that learn a board game by self-play; `game` is empty for all others.
+  struct Selfplay {
+    std::string game;
+    bool synchronous = true;
+    uint64_t processes = 0;
+    uint64_t generation_games = 500;
+    uint64_t generation_steps = 60;
+    uint64_t lag = 1;
+    uint64_t rows = 50'000;
+    bool symmetries = true;
+    double value_weight = 1.0;
+    uint64_t games_at_once = 256;
+    uint64_t cache = 1 << 17;
+    uint64_t simulations = 100;
+    uint64_t cheap_simulations = 20;
+    double full_share = 0.25;
+    double c_puct = 1.5;
+    double fpu_reduction = 0.2;
+    bool reuse_tree = true;
+    double noise_share = 0.25;
+    double noise_alpha = 1.0;
+    double temperature = 1.0;
+    uint64_t temperature_moves = 10;
+    double resign_below = -1.0;
+    double resign_share = 0.9;
+    double root_value_share = 0.0;
+    double samples_per_row = 4.0;
+    uint64_t rating_interval = 20;
+    uint64_t rating_games = 40;
+    bool operator==(const Selfplay&) const = default;
+  };
   struct Dist {
     uint64_t check_interval = 100;
     bool operator==(const Dist&) const = default;
@@ -175,12 +206,14 @@ struct RunConfig {
   Checkpoint checkpoint;
   Log log;
   Diagnostics diagnostics;
+  Selfplay selfplay;
   Dist dist;
   Init init;
   std::vector<Change> history;  // config/history.h; empty if no setting ever changed
   Given given;
 
   bool is_adapted() const { return lora.rank > 0; }
+  bool is_selfplay() const { return !selfplay.game.empty(); }
   bool has_chat() const { return data.format == DataFormat::kChat; }
   uint64_t sequences_per_step() const { return train.batch * train.accumulation; }
   // Of one process. A run that starts records its number of lanes: with several ranks and train.lanes = 0, as many as
@@ -209,6 +242,9 @@ std::string_view policy_name(Policy policy);
 RunConfig preset(std::string_view name);
 std::vector<std::string_view> preset_names();
 std::string preset_list();  // "tiny, small, ... or llama-small"
+
+// The defaults for learning a game by self-play: tictactoe, connect4 or chess. Error for another name.
+RunConfig selfplay_preset(std::string_view game);
 
 // Sets the fields, and the history, that the TOML text contains and leaves the others unchanged. Error with
 // `file`:line:column for a syntax error, an unknown name (with a suggestion), a wrong type, or a value out of range;
@@ -250,8 +286,8 @@ void resolve_paths(RunConfig& config);
 // The maximum size of a TOML file.
 inline constexpr size_t kMaxConfigBytes = 1 << 20;
 
-// All fields, with comments on their meaning and allowed values, and the history. Parsing the text gives the same
-// config.
+// All fields, with comments on their meaning and allowed values, and the history; without the tables that do not matter
+// for this kind of run and have their defaults. Parsing the text gives the same config.
 std::string to_toml(const RunConfig& config);
 
 }  // namespace quern::train

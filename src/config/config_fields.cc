@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, 3> kPrecisions = {"fp32", "bf16", "fp16"}
 constexpr std::array<std::string_view, 3> kPolicies = {"stop", "skip", "rollback"};
 constexpr std::array<std::string_view, 2> kDataFormats = {"text", "chat"};
 constexpr std::array<std::string_view, 4> kRecomputations = {"auto", "none", "every-layer", "sqrt"};
+constexpr std::array<std::string_view, 3> kGames = {"tictactoe", "connect4", "chess"};
 constexpr std::array<std::string_view, 2> kFlags = {"true", "false"};
 
 // Accessor of a nested member, as a function with an address.
@@ -125,6 +126,16 @@ constexpr TextField chat_template() {
           "chatml, or a file with a Jinja template; empty: the model's own"};
 }
 
+constexpr TextField game() {
+  return {[](const RunConfig& config) { return config.selfplay.game; },
+          [](RunConfig& config, std::string_view text) {
+            const bool known = text.empty() || std::find(kGames.begin(), kGames.end(), text) != kGames.end();
+            if (known) config.selfplay.game = text;
+            return known;
+          },
+          "tictactoe, connect4 or chess; empty: none", kGames};
+}
+
 constexpr TextField json_field() {
   return {[](const RunConfig& config) { return config.data.field; },
           [](RunConfig& config, std::string_view text) {
@@ -144,6 +155,7 @@ constexpr auto kData = &C::data;
 constexpr auto kCheckpoint = &C::checkpoint;
 constexpr auto kLog = &C::log;
 constexpr auto kDiagnostics = &C::diagnostics;
+constexpr auto kSelfplay = &C::selfplay;
 
 constexpr Field kFields[] = {
     {"model", "family", "Architecture: GPT-2 or one of its variants below, Llama, Qwen2 or Qwen3.",
@@ -328,6 +340,60 @@ constexpr Field kFields[] = {
      choice<kDiagnostics, &C::Diagnostics::policy>(kPolicies)},
     {"diagnostics", "incident_limit", "Maximum number of incidents to skip or roll back; one more stops the run.",
      whole<kDiagnostics, &C::Diagnostics::incident_limit>(0, kMany)},
+
+    {"selfplay", "game", "The board game to learn, as `quern selfplay GAME` sets it.", game()},
+    {"selfplay", "synchronous",
+     "Weights are published at fixed numbers of games, so that a run has one result; false: as fast as possible.",
+     flag<kSelfplay, &C::Selfplay::synchronous>()},
+    {"selfplay", "processes", "Actors: processes instead of threads, for synchronous=false; 0: threads.",
+     whole<kSelfplay, &C::Selfplay::processes>(0, 1024)},
+    {"selfplay", "generation_games", "Games that are played with the same weights.",
+     whole<kSelfplay, &C::Selfplay::generation_games>(1, 100'000'000)},
+    {"selfplay", "generation_steps", "Weight updates after each generation of games.",
+     whole<kSelfplay, &C::Selfplay::generation_steps>(1, 100'000'000)},
+    {"selfplay", "lag", "Generations by which the weights that play are older than those being trained; 1: no waiting.",
+     whole<kSelfplay, &C::Selfplay::lag>(0, 16)},
+    {"selfplay", "rows", "Positions in the replay buffer.", whole<kSelfplay, &C::Selfplay::rows>(1, kMany)},
+    {"selfplay", "samples_per_row", "How often a position is trained on, for synchronous=false; 0: no limit.",
+     real<kSelfplay, &C::Selfplay::samples_per_row>(0.0, 1e6)},
+    {"selfplay", "symmetries", "Train positions as seen under a random symmetry of the game.",
+     flag<kSelfplay, &C::Selfplay::symmetries>()},
+    {"selfplay", "value_weight", "Weight of the loss of win, draw and loss, beside that of the moves.",
+     real<kSelfplay, &C::Selfplay::value_weight>(0.0, 1000.0)},
+    {"selfplay", "games_at_once", "Games of each actor, whose positions are evaluated together.",
+     whole<kSelfplay, &C::Selfplay::games_at_once>(1, 65'536)},
+    {"selfplay", "cache", "Evaluations that each actor remembers. Does not affect the result.",
+     whole<kSelfplay, &C::Selfplay::cache>(0, kMany)},
+    {"selfplay", "simulations", "Of a full search, which adds a position to the replay buffer.",
+     whole<kSelfplay, &C::Selfplay::simulations>(1, 1'000'000)},
+    {"selfplay", "cheap_simulations", "Of the other searches.",
+     whole<kSelfplay, &C::Selfplay::cheap_simulations>(1, 1'000'000)},
+    {"selfplay", "full_share", "Share of the moves with a full search.",
+     real<kSelfplay, &C::Selfplay::full_share>(0.001, 1.0)},
+    {"selfplay", "c_puct", "How far a search trusts the network's moves against the values that it finds.",
+     real<kSelfplay, &C::Selfplay::c_puct>(0.0, 1000.0)},
+    {"selfplay", "fpu_reduction", "How much worse than its position an unvisited move is taken to be.",
+     real<kSelfplay, &C::Selfplay::fpu_reduction>(0.0, 2.0)},
+    {"selfplay", "reuse_tree", "Keep what a search found about the move that was made.",
+     flag<kSelfplay, &C::Selfplay::reuse_tree>()},
+    {"selfplay", "noise_share", "Share of Dirichlet noise in the moves at the root of a full search.",
+     real<kSelfplay, &C::Selfplay::noise_share>(0.0, 1.0)},
+    {"selfplay", "noise_alpha", "Concentration of that noise; about 10 / (usual number of legal moves).",
+     real<kSelfplay, &C::Selfplay::noise_alpha>(0.001, 1000.0)},
+    {"selfplay", "temperature", "First moves of a game are drawn by visits ^ (1 / temperature).",
+     real<kSelfplay, &C::Selfplay::temperature>(0.01, 100.0)},
+    {"selfplay", "temperature_moves", "How many; later ones are the most visited.",
+     whole<kSelfplay, &C::Selfplay::temperature_moves>(0, 100'000)},
+    {"selfplay", "resign_below", "Resign below this expected result, from -1 (loss) to 1; -1: never.",
+     real<kSelfplay, &C::Selfplay::resign_below>(-1.0, 0.0)},
+    {"selfplay", "resign_share", "Share of the games in which a player may resign.",
+     real<kSelfplay, &C::Selfplay::resign_share>(0.0, 1.0)},
+    {"selfplay", "root_value_share", "Share of the search's result, instead of the game's, in the outcome to learn.",
+     real<kSelfplay, &C::Selfplay::root_value_share>(0.0, 1.0)},
+    {"selfplay", "rating_interval", "Generations between ratings of the network; 0: never. Does not affect the result.",
+     whole<kSelfplay, &C::Selfplay::rating_interval>(0, kMany)},
+    {"selfplay", "rating_games", "Games of a rating, against the network at the rating before. Does not affect the result.",
+     whole<kSelfplay, &C::Selfplay::rating_games>(0, 1'000'000)},
 
     {"dist", "check_interval",
      "Steps between comparisons of the weights of all ranks; 0: never. Does not affect the result.",

@@ -421,10 +421,26 @@ std::string value_text(const Field& field, const RunConfig& config) {
   return std::visit(Printer{copy}, field.kind);
 }
 
+namespace {
+
+// Whether a table matters for this kind of run, or has settings of its own all the same.
+bool is_printed(std::string_view table, const RunConfig& config) {
+  if (table == "selfplay") return config.is_selfplay() || config.selfplay != RunConfig::Selfplay{};
+  if (!config.is_selfplay()) return true;
+  if (table == "data") return config.data != RunConfig::Data{};
+  if (table == "lora") return config.lora != RunConfig::Lora{};
+  if (table == "dist") return config.dist != RunConfig::Dist{};
+  if (table == "init") return config.init != RunConfig::Init{};
+  return true;
+}
+
+}  // namespace
+
 std::string to_toml(const RunConfig& config) {
   std::string text = "# All settings of a run. Omitted settings have their defaults.\n";
   std::string_view table;
   for (const Field& field : fields()) {
+    if (!is_printed(field.table, config)) continue;
     if (field.table != table) text += fmt::format("\n[{}]\n", field.table);
     table = field.table;
     const std::string allowed = allowed_values(field);

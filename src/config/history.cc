@@ -81,7 +81,7 @@ struct Reason {
   std::string_view why;
   bool from_helps;  // whether a run that starts from this one may change it
 };
-constexpr std::array<Reason, 9> kReasons = {{
+constexpr std::array<Reason, 16> kReasons = {{
     {"model.", "the weights belong to that model", false},
     {"data.tokenizer", "the weights belong to the run's tokens", false},
     {"data.vocabulary", "the weights belong to the run's tokens", false},
@@ -91,6 +91,13 @@ constexpr std::array<Reason, 9> kReasons = {{
     {"optimizer.kind", "the state of the optimizer belongs to its update rule", true},
     {"train.seed", "it decides the order of the data and all random numbers", true},
     {"init.", "the run has started", false},
+    {"selfplay.game", "the weights belong to that game", false},
+    {"selfplay.synchronous", "it decides the order of games and steps", false},
+    {"selfplay.generation_games", "it decides the numbers of all games", false},
+    {"selfplay.generation_steps", "it decides which games the run has played", false},
+    {"selfplay.lag", "it decides which weights play a game", false},
+    {"selfplay.rows", "it decides which positions are in the replay buffer", false},
+    {"selfplay.value_weight", "the loss of the run is measured with it", false},
 }};
 
 [[noreturn]] void refuse(const std::string& path, const RunConfig::Setting& expected, std::string_view found,
@@ -141,8 +148,9 @@ void check_settings(const std::vector<RunConfig::Change>& history) {
 }  // namespace
 
 Changes changes_of(std::string_view path) {
-  constexpr std::array<std::string_view, 5> kSpeed = {"train.threads", "train.recompute", "train.memory", "train.pin",
-                                                      "data.broadcast"};
+  constexpr std::array<std::string_view, 10> kSpeed = {
+      "train.threads",      "train.recompute", "train.memory",           "train.pin",                "data.broadcast",
+      "selfplay.processes", "selfplay.cache",  "selfplay.games_at_once", "selfplay.rating_interval", "selfplay.rating_games"};
   if (std::ranges::find(kSpeed, path) != kSpeed.end()) return Changes::kFreely;
   const bool fixed = std::ranges::any_of(kReasons, [&](const Reason& reason) { return path.starts_with(reason.path); });
   constexpr std::array<std::string_view, 5> kExceptions = {"model.dropout", "lora.dropout", "data.paths",

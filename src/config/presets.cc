@@ -87,6 +87,51 @@ RunConfig ten_minutes() {
   return config;
 }
 
+// A network over the squares of a board, and games in which a position takes a few hundred evaluations.
+RunConfig board(const RunConfig::Model& size, const RunConfig::Selfplay& play, uint64_t steps, uint64_t batch) {
+  RunConfig config;
+  config.model = size;
+  config.model.norm = nn::NormKind::kRmsnorm;
+  config.model.activation = nn::Activation::kRelu2;
+  config.train.steps = steps;
+  config.train.batch = batch;
+  config.optimizer.kind = OptimizerRule::kMuon;
+  config.optimizer.schedule = Schedule::kWsd;
+  config.optimizer.cooldown = 0.4;
+  config.optimizer.rate = 2e-3;
+  config.optimizer.min_rate = 0;
+  config.optimizer.weight_decay = 0.01;
+  config.selfplay = play;
+  config.checkpoint.interval = play.generation_steps;
+  return config;
+}
+
+RunConfig tictactoe() {
+  RunConfig::Selfplay play{.game = "tictactoe", .generation_games = 100, .generation_steps = 20, .rows = 4000};
+  play.simulations = 50;
+  play.cheap_simulations = 10;
+  play.full_share = 0.5;
+  play.temperature_moves = 4;
+  play.games_at_once = 64;
+  play.rating_interval = 10;
+  return board({.layers = 2, .heads = 2, .width = 32, .context = 9}, play, 400, 64);
+}
+
+RunConfig connect4() {
+  RunConfig::Selfplay play{.game = "connect4", .generation_games = 400, .generation_steps = 50, .rows = 40'000};
+  play.noise_alpha = 1.4;
+  return board({.layers = 4, .heads = 2, .width = 64, .context = 42}, play, 5000, 256);
+}
+
+RunConfig chess() {
+  RunConfig::Selfplay play{.game = "chess", .generation_games = 64, .generation_steps = 30, .rows = 20'000};
+  play.noise_alpha = 0.3;
+  play.temperature_moves = 30;
+  play.games_at_once = 64;
+  play.resign_below = -0.95;
+  return board({.layers = 6, .heads = 4, .width = 128, .context = 64}, play, 3000, 128);
+}
+
 struct Preset {
   std::string_view name;
   RunConfig (*make)();
@@ -109,6 +154,16 @@ RunConfig preset(std::string_view name) {
   }
   throw Error("[config] preset: expected {}, found {}{}", preset_list(), in_quotes(name),
               did_you_mean(name, preset_names()));
+}
+
+RunConfig selfplay_preset(std::string_view game) {
+  constexpr Preset kGames[] = {{"tictactoe", tictactoe}, {"connect4", connect4}, {"chess", chess}};
+  for (const Preset& candidate : kGames) {
+    if (candidate.name == game) return candidate.make();
+  }
+  constexpr std::string_view kNames[] = {"tictactoe", "connect4", "chess"};
+  throw Error("[config] game: expected tictactoe, connect4 or chess, found {}{}", in_quotes(game),
+              did_you_mean(game, kNames));
 }
 
 std::string preset_list() { return join_choices(preset_names()); }

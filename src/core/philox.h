@@ -44,6 +44,7 @@ enum class Purpose : uint16_t {
   kMatch = 12,          // openings and moves of matches, in the same way
   kAugment = 13,        // which symmetry a training row is seen under
   kTestPositions = 14,  // of games
+  kTrainedRows = 15,    // which rows of self-play a step trains on
 };
 
 // A stream of 2^32 blocks of four words, identified by its purpose and position. Cheap to copy.

@@ -38,6 +38,10 @@ std::vector<checkpoint::TensorRef> TrainedModel::weights() const { return checkp
 SavedModel open_model(const std::filesystem::path& path, const Warn& warn, std::string_view wanted) {
   const auto [folder, chosen] = find_checkpoint(path, wanted);
   const RunConfig config = read_config(folder);
+  if (config.is_selfplay()) {
+    throw Error("[run] {}: expected a language model, found a run of self-play; use `quern play {} --run {}`",
+                folder.string(), config.selfplay.game, folder.string());
+  }
   auto found = chosen ? std::optional(checkpoint::Checkpoint(*chosen, checkpoint::Parts::kWeights))
                       : newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
   if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());

@@ -51,6 +51,10 @@ void Console::on_start(const train::RunStart& start) {
 void Console::print_size(const train::RunStart& start) {
   const std::string trained =
       start.trainable == start.parameters ? "" : fmt::format(", {} of them trained", start.trainable);
+  if (!start.game.empty()) {
+    out_.print("{} parameters{}\n{}\n", start.parameters, trained, start.game);
+    return;
+  }
   if (start.chat.empty()) {
     out_.print("{} parameters{}; {}{} training tokens, {} held out, vocabulary {}\n", start.parameters, trained,
                start.estimated ? "about " : "", start.train_tokens, start.validation_tokens, start.vocabulary);
@@ -98,6 +102,8 @@ std::string Console::line(const train::StepReport& report) {
 }
 
 void Console::on_step(const train::StepReport& report) {
+  loss_ = report.loss;
+  if (!start_.game.empty()) return;  // shown with the games
   tokens_ = kForgetting * tokens_ + static_cast<double>(report.tokens);
   seconds_ = kForgetting * seconds_ + report.seconds;
   elapsed_ += report.seconds;
@@ -135,6 +141,36 @@ void Console::on_end(const train::RunEnd& end) {
   finish();
   if (end.peak_bytes == 0) return;
   out_.print("memory: peak {}, planned {}\n", rounded_bytes(end.peak_bytes), rounded_bytes(end.planned_bytes));
+}
+
+std::string Console::line(const train::SelfplayReport& report) const {
+  std::string text = fmt::format("step {}/{}", report.step, start_.steps);
+  if (report.step > 0) text += fmt::format("  loss {:.3f}", loss_);
+  text += fmt::format("  {} games", report.games);
+  if (report.games_per_s > 0) text += fmt::format("  {:.1f} games/s", report.games_per_s);
+  text += fmt::format("  {:.0f} positions/s  {:.0f} evaluations/s  buffer {}", report.moves_per_s,
+                      report.evaluations_per_s, report.rows);
+  if (elo_) text += fmt::format("  rating {:+.0f}", *elo_);
+  if (report.seconds_left > 0) text += fmt::format("  {} left", duration(report.seconds_left));
+  return text;
+}
+
+void Console::on_selfplay(const train::SelfplayReport& report) {
+  if (options_.terminal) {
+    out_.print("\r\033[K{}", line(report));
+    open_line_ = true;
+  } else if (report.complete) {
+    out_.print("{}\n", line(report));
+  }
+  out_.flush();
+}
+
+void Console::on_rating(const train::RatingReport& report) {
+  elo_ = report.elo;
+  finish();
+  out_.print("step {}: {:.1f} % of {} games against the network rated before; rating {:+.0f}\n", report.step,
+             100 * report.score, report.games, report.elo);
+  out_.flush();
 }
 
 void Console::on_warning(const std::string& text) {

@@ -37,6 +37,8 @@ class Console : public train::Observer {
   void on_step(const train::StepReport& report) override;
   void on_incident(const train::IncidentReport& report) override;
   void on_validation(uint64_t step, double loss) override;
+  void on_selfplay(const train::SelfplayReport& report) override;
+  void on_rating(const train::RatingReport& report) override;
   void on_end(const train::RunEnd& end) override;
   void on_warning(const std::string& text) override;
   void on_note(const std::string& text) override;
@@ -49,6 +51,7 @@ class Console : public train::Observer {
  private:
   void print_size(const train::RunStart& start);
   std::string line(const train::StepReport& report);
+  std::string line(const train::SelfplayReport& report) const;
   std::string mfu_text(double tokens_per_s);
 
   ConsoleOptions options_;
@@ -57,6 +60,8 @@ class Console : public train::Observer {
   Limiter limiter_{0, 0};
   Utilisation utilisation_;
   std::optional<double> validation_loss_;
+  double loss_ = 0;              // of the last step
+  std::optional<double> elo_;    // of the last rating
   double tokens_ = 0, seconds_ = 0;  // exponentially decaying sums over steps
   double shown_ = -1;                // time of the last write of the line, in seconds of training
   double elapsed_ = 0;

@@ -38,7 +38,8 @@ bool has_all(const nlohmann::json& entry, std::initializer_list<const char*> nam
 bool is_known(const nlohmann::json& entry) {
   if (!entry.is_object() || !entry.contains("step") || !entry["step"].is_number_unsigned()) return false;
   return has_all(entry, {"loss", "rate", "gradient_norm", "tokens_per_s"}) || entry.contains("validation_loss") ||
-         entry.contains("health") || entry.contains("incident") || entry.contains("warning");
+         entry.contains("health") || entry.contains("incident") || entry.contains("warning") ||
+         entry.contains("selfplay") || entry.contains("rating");
 }
 
 // Whether a line is about an incident after the first `incidents`. Its step does not tell: it is the step that the run
@@ -166,6 +167,26 @@ void Metrics::on_incident(const train::IncidentReport& report) {
 
 void Metrics::on_validation(uint64_t step, double loss) {
   write_line(json_text(Json({{"step", step}, {"validation_loss", loss}})));
+}
+
+void Metrics::on_selfplay(const train::SelfplayReport& report) {
+  if (!report.complete) return;
+  const Json played = {{"generation", report.generation},
+                       {"games", report.games},
+                       {"rows", report.rows},
+                       {"game_length", report.game_length},
+                       {"first_wins", report.first_wins},
+                       {"draws", report.draws},
+                       {"games_per_s", report.games_per_s},
+                       {"positions_per_s", report.moves_per_s},
+                       {"evaluations_per_s", report.evaluations_per_s},
+                       {"seconds", report.seconds}};
+  write_line(json_text(Json{{"step", report.step}, {"selfplay", played}}));
+}
+
+void Metrics::on_rating(const train::RatingReport& report) {
+  const Json rating = {{"games", report.games}, {"score", report.score}, {"elo", report.elo}};
+  write_line(json_text(Json{{"step", report.step}, {"rating", rating}}));
 }
 
 // Records where the run stopped and how long it took.

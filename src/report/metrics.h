@@ -14,7 +14,8 @@ namespace quern::report {
 
 // {"step":10,"loss":3.2,...} every `interval` steps, at skipped updates ("skipped":true) and at the last step;
 // {"step":100,"validation_loss":2.9}; {"step":100,"health":{"wte.weight":{...}}}; {"step":100,"warning":"..."};
-// {"step":100,"incident":{...}}. A resumed run drops the lines of steps and incidents that it will repeat, so that each
+// {"step":100,"incident":{...}}; of self-play {"step":100,"selfplay":{...}} after a generation, and
+// {"step":100,"rating":{...}}. A resumed run drops the lines of steps and incidents that it will repeat, so that each
 // appears once. Any other line is damaged, or the file belongs to something else. A run that starts at step 1 cannot
 // tell whether the directory is its own and rejects the file with an Error; a later one drops the line with a warning.
 // Error if the file cannot be written.
@@ -29,6 +30,8 @@ class Metrics : public train::Observer {
   void on_health(const train::HealthReport& report) override;
   void on_incident(const train::IncidentReport& report) override;
   void on_validation(uint64_t step, double loss) override;
+  void on_selfplay(const train::SelfplayReport& report) override;
+  void on_rating(const train::RatingReport& report) override;
   void on_end(const train::RunEnd& end) override;
   void on_warning(const std::string& text) override;
 

@@ -39,14 +39,37 @@ struct RunStart {
   uint64_t train_tokens = 0, validation_tokens = 0;
   bool estimated = false;  // train_tokens is an estimate: the text is tokenised during training
   std::string chat = {};   // what conversations the data has, in several lines; empty for text
+  std::string game = {};   // what is played and how, for self-play; empty for text
   uint64_t rows = 0;       // sequences that the conversations take, packed
   uint32_t vocabulary = 0;
   double flops_per_token = 0;   // useful work, as defined for MFU
-  std::optional<double> floor;  // lowest expected loss on unseen text, in nats per token
+  std::optional<double> floor = {};  // lowest expected loss on unseen text, in nats per token
   const Plan* plan = nullptr;   // null if unknown
   // Profiles the workers as threads 0 ... plan->threads - 1 of the profile, which must outlive the run. Null if there
   // are no workers.
   std::function<void(Profile*)> set_profile = {};
+};
+
+// How a run of self-play gets on.
+struct SelfplayReport {
+  uint64_t step = 0;
+  uint64_t generation = 0;                      // the one that is being played, counted from 0
+  bool complete = false;                        // it was played and trained on
+  uint64_t games = 0;                           // in the buffer so far, of the whole run
+  uint64_t rows = 0;                            // in the buffer now
+  double game_length = 0;                       // mean number of moves, since the last complete generation
+  double first_wins = 0, draws = 0;             // shares of these games
+  double games_per_s = 0, moves_per_s = 0, evaluations_per_s = 0;
+  double seconds = 0;                           // of the whole run
+  double seconds_left = 0;                      // expected; 0 if unknown
+};
+
+// The strength of a network, measured by games against the network that was measured before it.
+struct RatingReport {
+  uint64_t step = 0, generation = 0;
+  uint64_t games = 0;
+  double score = 0.5;  // the share of points against the one before
+  double elo = 0;      // sum of the differences since the first network, which has 0
 };
 
 // Reported before the first step, and before a later one from which other settings are in force.
@@ -85,6 +108,9 @@ class Observer {
   // Before on_step() of a skipped step. A step that is not counted has no on_step().
   virtual void on_incident(const IncidentReport&) {}
   virtual void on_validation(uint64_t /*step*/, double /*loss*/) {}
+  // Of self-play: several times a second while games are played, and after every generation.
+  virtual void on_selfplay(const SelfplayReport&) {}
+  virtual void on_rating(const RatingReport&) {}
   // Every log.histogram_interval steps and after the last one.
   virtual void on_weights(uint64_t /*step*/, std::span<const NamedValues>) {}
   virtual void on_checkpoint(uint64_t /*step*/, const std::filesystem::path&) {}

@@ -2,17 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
-#include <ranges>
 
 #include "checkpoint/folder.h"
 #include "config/history.h"
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "core/text.h"
-#include "formats/model_files.h"
+#include "run/run_directory.h"
 #include "run/run_lock.h"
 #include "run/run_ranks.h"
 #include "run/source_run.h"
@@ -23,76 +20,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whether this directory contains only a checkpoint of step 0, complete or not, which a run that starts from another
-// one saves before its config.
-bool is_initial(const fs::path& checkpoints) {
-  return std::ranges::all_of(fs::directory_iterator(checkpoints), [](const fs::directory_entry& entry) {
-    return is_temporary_name(entry.path().filename().string()) ||
-           (checkpoint::step_of(entry.path()) == 0u && !checkpoint::has_foreign_files(entry.path()));
-  });
-}
-
-// The same for the folder of the model that a run adapts, whose step may be any.
-bool holds_one_checkpoint(const fs::path& base) {
-  return std::ranges::all_of(fs::directory_iterator(base), [](const fs::directory_entry& entry) {
-    return is_temporary_name(entry.path().filename().string()) ||
-           (checkpoint::step_of(entry.path()) && !checkpoint::has_foreign_files(entry.path()));
-  });
-}
-
-// Whether a start killed before it wrote the config can leave this file, apart from the lock.
-bool is_left_by_start(const fs::path& path) {
-  const std::string name = path.filename().string();
-  return name == kTokenizerFile || formats::is_model_file(name) || is_temporary_name(name) ||
-         (name == kCheckpointFolder && is_initial(path)) || (name == kBaseFolder && holds_one_checkpoint(path));
-}
-
-// Error unless a run can be started in `folder` without touching unrelated files.
-void check_free(const fs::path& folder) {
-  expect_folder(folder);
-  if (fs::exists(folder / kConfigFile)) {
-    throw Error("[run] {}: holds a run already; resume it (--resume) or choose another folder", folder.string());
-  }
-  const fs::path lock = folder / kLockFile;
-  const bool locked = is_run_lock(lock), started = locked && fs::file_size(lock) > 0;  // an empty one proves nothing
-  const fs::path checkpoints = folder / kCheckpointFolder;
-  if (!checkpoint::list_steps(checkpoints).empty() && !(started && is_initial(checkpoints))) {
-    throw Error("[run] {}: expected an empty folder, found checkpoints without a {}; choose another folder",
-                folder.string(), kConfigFile);
-  }
-  if (!fs::is_directory(folder)) return;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if ((locked && name == kLockFile) || (started && is_left_by_start(entry.path()))) continue;
-    throw Error("[run] {}: expected a new or empty folder, found {} in it; choose another folder", folder.string(),
-                in_quotes(name));
-  }
-}
-
-// So that a start that failed, as on a full disk, can be tried again. The folder is locked, and was free before.
-void remove_left_by_start(const fs::path& folder) {
-  std::error_code ignored;
-  if (fs::exists(folder / kConfigFile, ignored)) return;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
-    if (is_left_by_start(entry.path())) fs::remove_all(entry.path(), ignored);
-  }
-}
-
 void write_start(Run& run, const fs::path& folder, bool writes) try { run.write_files(); } catch (...) {
   if (writes) remove_left_by_start(folder);
   throw;
 }
 
-// Error unless the directory has a checkpoint, or a config.toml with train.seed, as every started run writes. Otherwise
-// an empty config.toml, or one of another program, would be taken for a run with default settings.
-void check_started(const fs::path& folder) {
-  if (!checkpoint::list_steps(folder / kCheckpointFolder).empty()) return;
-  const fs::path config = folder / kConfigFile;
-  if (sets_field(config, "train.seed")) return;
-  throw Error(
-      "[run] {}: expected a run with a checkpoint or with train.seed in its {}, found neither; start a new run "
-      "with --config",
-      folder.string(), kConfigFile);
+void expect_text(const RunConfig& config) {
+  if (!config.is_selfplay()) return;
+  throw Error("[config] selfplay.game: expected none for a run that trains on text, found {}; use `quern selfplay {}`",
+              config.selfplay.game, config.selfplay.game);
 }
 
 // The state of a run that has finished; nullopt for any other. Reads no tensors unless a checkpoint is of the last
@@ -152,6 +88,7 @@ RunResult start_run(const RunConfig& config, const fs::path& folder, Observer& o
     ranks.agree([&] {
       if (ranks.writes()) check_free(folder);
       check_newest(config);
+      expect_text(config);
       RunConfig started = config;
       if (started.train.lanes == 0) started.train.lanes = std::bit_ceil(ranks.place().ranks);
       validate(started);
@@ -183,6 +120,7 @@ void preview_run(const RunConfig& config, Observer& observer, const std::atomic<
   const RunRanks ranks(nullptr);
   RunConfig started = config;
   validate(started);
+  expect_text(started);
   const fs::path tokenizer =
       started.init.from.empty() ? given_tokenizer(started) : resolve_source(started, warn_of(observer));
   Run run(started, {}, tokenizer, observer, stop, ranks);
@@ -204,6 +142,7 @@ RunResult resume_run(const RunConfig& config, const fs::path& folder, Observer& 
       if (ranks.writes()) lock.emplace(folder, observer);
       own = read_config(folder);
       validate(own);
+      expect_text(own);
       check_newest(own);
       RunConfig wanted = config;
       if (wanted.train.lanes == 0) wanted.train.lanes = own.train.lanes;

@@ -187,6 +187,10 @@ void Actors::await_end(const std::function<void()>& look) {
   await([] { return false; }, look);
 }
 
+void Actors::rethrow_failure() {
+  if (failed()) await_end();
+}
+
 // Polls: a caller waits for seconds, and nobody has to wake it. `running` is read first: what threads did before they
 // ended is then seen by reached().
 bool Actors::await(const std::function<bool()>& reached, const std::function<void()>& look) {

@@ -86,6 +86,11 @@ class Actors {
   // Waits until the threads have ended, in the same way.
   void await_end(const std::function<void()>& look = {});
 
+  // Whether a thread has failed; the others then end. Any thread.
+  bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
+  // If so, waits for the others and rethrows its exception.
+  void rethrow_failure();
+
   // Asks the threads to end: after the evaluation of the current batch. Games in progress are dropped. Any thread.
   void stop() noexcept;
 

@@ -87,11 +87,11 @@ class BoardTwin {
   }
 
   Matrix linear(const Matrix& x, const std::string& name, size_t in, size_t out) const {
-    const double *weight = at(name + ".weight"), *bias = at(name + ".bias");
+    const double *weight = at(name + ".weight"), *bias = find(name + ".bias");
     Matrix y;
     for (size_t row = 0; row < x.size(); row += in) {
       for (size_t o = 0; o < out; ++o) {
-        y.push_back(bias[o]);
+        y.push_back(bias == nullptr ? 0 : bias[o]);
         for (size_t i = 0; i < in; ++i) y.back() += x[row + i] * weight[i * out + o];
       }
     }

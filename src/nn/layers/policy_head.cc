@@ -13,6 +13,7 @@ PolicyHead::PolicyHead(Declaration& model, const PolicyHeadSpec& spec)
                       .in = spec.width,
                       .out = (actions_ + squares_ - 1) / squares_,
                       .regions = kPolicy,
+                      .bias = actions_ > squares_,
                       .hidden = false}),
       logits_(model.activations.head.add(linear_.out(), kernels::DType::kF32)) {
   model.activations.cost.output_products += static_cast<double>(linear_.in() * linear_.out());

@@ -1,5 +1,6 @@
 // The policy of a board network: k = ceil(actions / squares) numbers per square. The logit of action a is number a % k
-// of square a / k; what is left over at the last squares belongs to no action.
+// of square a / k; what is left over at the last squares belongs to no action. With one number per
+// square there is no bias: it would be the same for all actions, which changes nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,83 @@
+#include "learn/settings.h"
+
+#include "core/error.h"
+
+namespace quern::learn {
+namespace {
+
+kernels::DType storage_of(train::Precision precision) {
+  switch (precision) {
+    case train::Precision::kBf16:
+      return kernels::DType::kBF16;
+    case train::Precision::kFp16:
+      return kernels::DType::kF16;
+    default:
+      return kernels::DType::kF32;
+  }
+}
+
+}  // namespace
+
+nn::BoardConfig board_config(const train::RunConfig& config, const games::GameSpec& game) {
+  if (config.selfplay.game != game.name) {
+    throw Error("[config] selfplay.game: expected {}, found {}", game.name,
+                config.is_selfplay() ? config.selfplay.game : "none");
+  }
+  const train::RunConfig::Model& model = config.model;
+  if (model.context != game.squares()) {
+    throw Error("[config] model.context: expected {}, the squares of {}, found {}", game.squares(), game.name,
+                model.context);
+  }
+  const nn::BoardConfig board{.squares = game.squares(),
+                              .planes = game.planes,
+                              .actions = game.actions,
+                              .width = model.width,
+                              .layers = model.layers,
+                              .heads = model.heads,
+                              .inner_width = model.inner_width,
+                              .norm = model.norm,
+                              .activation = model.activation,
+                              .norm_epsilon = model.norm_epsilon,
+                              .value_weight = config.selfplay.value_weight,
+                              .storage = storage_of(config.train.precision)};
+  nn::check(board);
+  return board;
+}
+
+selfplay::SearchSettings search_settings(const train::RunConfig& config) {
+  const train::RunConfig::Selfplay& play = config.selfplay;
+  return {.c_puct = static_cast<float>(play.c_puct),
+          .fpu_reduction = static_cast<float>(play.fpu_reduction),
+          .reuse_tree = play.reuse_tree};
+}
+
+selfplay::PlaySettings play_settings(const train::RunConfig& config) {
+  const train::RunConfig::Selfplay& play = config.selfplay;
+  return {.search = search_settings(config),
+          .simulations = static_cast<uint32_t>(play.simulations),
+          .cheap_simulations = static_cast<uint32_t>(play.cheap_simulations),
+          .full_share = static_cast<float>(play.full_share),
+          .noise_share = static_cast<float>(play.noise_share),
+          .noise_alpha = static_cast<float>(play.noise_alpha),
+          .temperature = static_cast<float>(play.temperature),
+          .temperature_moves = static_cast<uint32_t>(play.temperature_moves),
+          .resign_below = static_cast<float>(play.resign_below),
+          .resign_share = static_cast<float>(play.resign_share),
+          .root_value_share = static_cast<float>(play.root_value_share)};
+}
+
+selfplay::BatchSettings batch_settings(const train::RunConfig& config) {
+  return {.games = config.selfplay.games_at_once, .cache_positions = config.selfplay.cache};
+}
+
+selfplay::ActorSettings actor_settings(const train::RunConfig& config, size_t threads) {
+  return {.play = play_settings(config),
+          .batch = batch_settings(config),
+          .threads = threads,
+          .seed = config.train.seed,
+          .synchronous = config.selfplay.synchronous,
+          .games_per_generation = config.selfplay.generation_games,
+          .lag = config.selfplay.lag};
+}
+
+}  // namespace quern::learn

@@ -1,0 +1,23 @@
+// What the settings of a run of self-play mean for its parts.
+#pragma once
+
+#include <cstddef>
+
+#include "config/config.h"
+#include "games/game.h"
+#include "nn/models/board_config.h"
+#include "selfplay/actors.h"
+
+namespace quern::learn {
+
+// The network for the game. Error if the settings are not those of such a run, or if the network cannot be built.
+nn::BoardConfig board_config(const train::RunConfig& config, const games::GameSpec& game);
+
+selfplay::SearchSettings search_settings(const train::RunConfig& config);
+selfplay::PlaySettings play_settings(const train::RunConfig& config);
+selfplay::BatchSettings batch_settings(const train::RunConfig& config);
+
+// For the actors of a process, with this many threads.
+selfplay::ActorSettings actor_settings(const train::RunConfig& config, size_t threads);
+
+}  // namespace quern::learn
