@@ -244,7 +244,11 @@ Checkpoint::Checkpoint(fs::path path, Parts parts, const StateFile& file)
       state_(file.state),
       adapters_(file.files.contains(kAdapters)),
       model_(open_tensors(path_, file, adapters_ ? kAdapters : kModel)) {
-  if (parts == Parts::kAll) optimizer_.emplace(open_tensors(path_, file, kOptimizer));
+  if (parts != Parts::kWeights) optimizer_.emplace(open_tensors(path_, file, kOptimizer));
+  if (parts != Parts::kEveryFile) return;
+  for (const auto& [name, stamp] : file.files) {
+    if (name != kOptimizer && name != (adapters_ ? kAdapters : kModel)) verified_file(path_, file, name);
+  }
 }
 
 const Tensor& Checkpoint::at(const std::string& name, const std::vector<size_t>& shape) const {

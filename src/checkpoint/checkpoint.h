@@ -54,7 +54,8 @@ struct ExtraFile {
 std::filesystem::path save(const std::filesystem::path& folder, const Tensors& tensors, const RunState& state,
                            std::string_view config, std::span<const ExtraFile> extras = {});
 
-enum class Parts { kWeights, kAll };
+// kAll: weights and the state of the optimizer. kEveryFile verifies the other files as well.
+enum class Parts { kWeights, kAll, kEveryFile };
 
 // A checkpoint that was opened and verified: sizes, SHA-256 and format of its files, and that state.json matches the
 // directory's name. Costs one pass over the files. Move-only.

@@ -107,6 +107,7 @@ Json describe(const Shown& shown) {
                    {"dropout", model.dropout},
                    {"variants", train::variants_text(config)}}},
                  {"checkpoint", newest.path().string()}};
+  if (config.is_selfplay()) object["game"] = config.selfplay.game;
   add_adapters(shown, object);
   return object;
 }
@@ -116,7 +117,13 @@ void print_text(const Shown& shown) {
   const checkpoint::Checkpoint& newest = shown.newest;
   const RunState& state = newest.state();
   const auto& model = config.model;
-  fmt::print("step         {} of {}, {} tokens seen\n", state.step, config.train.steps, state.tokens);
+  if (config.is_selfplay()) {
+    fmt::print("game         {}\n", config.selfplay.game);
+    fmt::print("step         {} of {}, {} positions seen\n", state.step, config.train.steps,
+               state.tokens / model.context);
+  } else {
+    fmt::print("step         {} of {}, {} tokens seen\n", state.step, config.train.steps, state.tokens);
+  }
   if (!config.init.from.empty()) fmt::print("started from {}\n", printable(config.init.from));
   for (const train::RecordedChange& change : train::recorded_changes(config)) {
     fmt::print("change       {}\n", printable(train::to_text(change)));
@@ -125,7 +132,7 @@ void print_text(const Shown& shown) {
   fmt::print("model        {} parameters: {} layers, {} heads, width {}, context {}{}{}\n", shown.parameters(),
              model.layers, model.heads, model.width, model.context, variants.empty() ? "" : "; ", variants);
   print_adapters(shown);
-  fmt::print("validation   {}\n", validation_text(state));
+  if (!config.is_selfplay()) fmt::print("validation   {}\n", validation_text(state));
   fmt::print("weights hash {}\n", checkpoint::weights_hash(newest.model()));
   fmt::print("checkpoint   {}\n", newest.path().string());
 }

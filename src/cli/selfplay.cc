@@ -62,10 +62,13 @@ learn::SelfplayOptions selfplay_options(const std::atomic<bool>& stop) {
   return {.stop = stop, .actor_command = {"/proc/self/exe", kActorCommand}};
 }
 
+void expect_game(const Options& options) {
+  if (!options.game.empty()) return;
+  throw Error("selfplay: expected GAME: tictactoe, connect4 or chess; run `quern selfplay --help`");
+}
+
 train::RunConfig new_settings(const Options& options) {
-  if (options.game.empty()) {
-    throw Error("selfplay: expected GAME: tictactoe, connect4 or chess; run `quern selfplay --help`");
-  }
+  expect_game(options);
   train::RunConfig defaults = train::selfplay_preset(options.game);
   if (options.asynchronous) defaults.selfplay.synchronous = false;
   return config_of(options.config, defaults);
@@ -76,6 +79,7 @@ train::RunConfig settings(const Options& options, const dist::Communicator* rank
     throw Error("selfplay: expected one process, found {} started by mpirun; use --asynchronous --processes N",
                 ranks->size());
   }
+  if (!options.training.resume) expect_game(options);
   if (options.training.run.empty()) {
     throw Error("selfplay: expected --run DIR, the directory for the result; run `quern selfplay --help`");
   }

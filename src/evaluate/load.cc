@@ -26,6 +26,12 @@ std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::p
   return found;
 }
 
+void expect_language_model(const RunConfig& config, const std::filesystem::path& folder) {
+  if (!config.is_selfplay()) return;
+  throw Error("[run] {}: expected a language model, found a run of self-play; use `quern play --run {}`",
+              folder.string(), folder.string());
+}
+
 const data::Tokenizer& TrainedModel::needed_tokenizer() const {
   if (tokenizer != nullptr) return *tokenizer;
   throw Error(
@@ -38,10 +44,7 @@ std::vector<checkpoint::TensorRef> TrainedModel::weights() const { return checkp
 SavedModel open_model(const std::filesystem::path& path, const Warn& warn, std::string_view wanted) {
   const auto [folder, chosen] = find_checkpoint(path, wanted);
   const RunConfig config = read_config(folder);
-  if (config.is_selfplay()) {
-    throw Error("[run] {}: expected a language model, found a run of self-play; use `quern play {} --run {}`",
-                folder.string(), config.selfplay.game, folder.string());
-  }
+  expect_language_model(config, folder);
   auto found = chosen ? std::optional(checkpoint::Checkpoint(*chosen, checkpoint::Parts::kWeights))
                       : newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
   if (!found) throw Error("[run] {}: expected a checkpoint, found none; train it first", folder.string());

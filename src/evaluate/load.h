@@ -55,6 +55,9 @@ struct TrainedModel {
   formats::ExportResult export_to(const std::filesystem::path& out, const formats::ExportOptions& options = {}) const;
 };
 
+// Error if `config`, that of the run in `folder`, is one of self-play.
+void expect_language_model(const RunConfig& config, const std::filesystem::path& folder);
+
 // The newest complete checkpoint of the run in `folder`, with a warning for each newer one that is damaged. nullopt if
 // nothing has been saved yet. Error, without warnings, if all checkpoints are damaged.
 std::optional<checkpoint::Checkpoint> newest_checkpoint(const std::filesystem::path& folder, const Warn& warn,

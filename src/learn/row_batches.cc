@@ -27,7 +27,9 @@ class RowBatches::Reader final : public data::BatchReader {
 
   void read(data::Batch& batch) override {
     replay::ReplayBuffer& buffer = source_.buffer_;
-    buffer.limiter().admit_samples(batch.sequences, {replay::Wait::kForever, source_.options_.look});
+    if (buffer.options().limit.applies()) {
+      buffer.limiter().admit_samples(batch.sequences, {replay::Wait::kForever, source_.options_.look});
+    }
     const auto row = [](std::span<float> column, size_t width, size_t index) {
       return column.subspan(index * width, width);
     };

@@ -75,21 +75,23 @@ RunResult play(const RunConfig& config, const fs::path& folder, train::Observer&
 RunResult start_selfplay(const RunConfig& config, const fs::path& folder, train::Observer& observer,
                          const SelfplayOptions& options) {
   expect_selfplay(config, "selfplay.game");
-  train::validate(config);
   train::check_newest(config);
-  board_config(config, games::make_game(config.selfplay.game)->spec());  // an Error if it cannot be built
+  RunConfig started = config;
+  if (started.train.lanes == 0) started.train.lanes = 1;
+  train::validate(started);
+  board_config(started, games::make_game(started.selfplay.game)->spec());  // an Error if it cannot be built
   train::check_free(folder);
   create_folders(folder);
   const train::RunLock lock(folder, observer);
   train::check_free(folder);
   try {
     remove_leftovers(folder);
-    train::write_config(config, folder);
+    train::write_config(started, folder);
   } catch (...) {
     train::remove_left_by_start(folder);
     throw;
   }
-  return play(config, folder, observer, options, std::nullopt);
+  return play(started, folder, observer, options, std::nullopt);
 }
 
 RunResult resume_selfplay(const RunConfig& config, const fs::path& folder, train::Observer& observer,
@@ -105,7 +107,7 @@ RunResult resume_selfplay(const RunConfig& config, const fs::path& folder, train
   remove_leftovers(folder);
   remove_actor_folder(folder);
   const auto warn = [&observer](const std::string& text) { observer.on_warning(text); };
-  auto saved = train::newest_checkpoint(folder, warn, checkpoint::Parts::kAll);
+  auto saved = train::newest_checkpoint(folder, warn, checkpoint::Parts::kEveryFile);
   const uint64_t step = saved ? saved->state().step : 0;
   const bool changed = train::has_changes(own, config);
   if (saved && !changed && step >= own.train.steps) {

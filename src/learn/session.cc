@@ -72,7 +72,7 @@ Session::Session(const RunContext& run, const train::RunConfig& config, uint64_t
     learner_.begin(config.train.seed);
   }
   const bool complete = state_.step % config_.selfplay.generation_steps == 0;
-  if (complete) progress_.versions.push_back({generation(), learner_.network()});
+  if (complete || !synchronous()) progress_.versions.push_back({generation(), learner_.network()});
   if (progress_.rated.network == nullptr) progress_.rated.network = learner_.network();
   first_step_ = state_.step;
   started_ = seconds_now();
@@ -144,7 +144,8 @@ bool Session::train_generation() {
   while (state_.step < end && !stopped()) train_step();
   learner_.release();
   if (state_.step < end) {
-    save();
+    // Before its first step there is nothing new to save, and the buffer is not that of the step before any more.
+    if (state_.step % config_.selfplay.generation_steps != 0) save();
     return false;
   }
   end_generation();
@@ -298,7 +299,8 @@ void Session::rate() {
                            .elo = progress_.rated.elo});
 }
 
-// Of a complete generation, the learner's weights are its newest version.
+// Of a complete generation, the learner's weights are the newest version. An asynchronous run resumes with those of the
+// learner.
 void Session::save() {
   Progress saved = progress_;
   saved.totals = totals();

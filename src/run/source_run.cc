@@ -76,7 +76,9 @@ void check_weights(const fs::path& path, const std::string& expected, const std:
 }  // namespace
 
 RunConfig config_from(const fs::path& from) {
-  RunConfig config = read_config(source_of(from).run);
+  const fs::path run = source_of(from).run;
+  RunConfig config = read_config(run);
+  expect_language_model(config, run);
   config.history.clear();
   config.given = {};
   if (config.train.steps == 0) config.train.steps = RunConfig::Train().steps;
