@@ -200,7 +200,7 @@ fs::path save(const fs::path& folder, const Tensors& tensors, const RunState& st
   file.files[kConfig] = write_text(target(kConfig), config);
   for (const ExtraFile& extra : extras) {
     const Target there = target(extra.name.c_str());
-    file.files[extra.name] = extra.write              ? write_by(there, extra.write)
+    file.files[extra.name] = extra.write             ? write_by(there, extra.write)
                              : extra.tensors.empty() ? write_text(there, extra.text)
                                                      : write_tensors(there, extra.tensors);
   }

@@ -392,7 +392,8 @@ constexpr Field kFields[] = {
      real<kSelfplay, &C::Selfplay::root_value_share>(0.0, 1.0)},
     {"selfplay", "rating_interval", "Generations between ratings of the network; 0: never. Does not affect the result.",
      whole<kSelfplay, &C::Selfplay::rating_interval>(0, kMany)},
-    {"selfplay", "rating_games", "Games of a rating, against the network at the rating before. Does not affect the result.",
+    {"selfplay", "rating_games",
+     "Games of a rating, against the network at the rating before. Does not affect the result.",
      whole<kSelfplay, &C::Selfplay::rating_games>(0, 1'000'000)},
 
     {"dist", "check_interval",

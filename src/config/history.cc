@@ -148,9 +148,16 @@ void check_settings(const std::vector<RunConfig::Change>& history) {
 }  // namespace
 
 Changes changes_of(std::string_view path) {
-  constexpr std::array<std::string_view, 10> kSpeed = {
-      "train.threads",      "train.recompute", "train.memory",           "train.pin",                "data.broadcast",
-      "selfplay.processes", "selfplay.cache",  "selfplay.games_at_once", "selfplay.rating_interval", "selfplay.rating_games"};
+  constexpr std::array<std::string_view, 10> kSpeed = {"train.threads",
+                                                       "train.recompute",
+                                                       "train.memory",
+                                                       "train.pin",
+                                                       "data.broadcast",
+                                                       "selfplay.processes",
+                                                       "selfplay.cache",
+                                                       "selfplay.games_at_once",
+                                                       "selfplay.rating_interval",
+                                                       "selfplay.rating_games"};
   if (std::ranges::find(kSpeed, path) != kSpeed.end()) return Changes::kFreely;
   const bool fixed = std::ranges::any_of(kReasons, [&](const Reason& reason) { return path.starts_with(reason.path); });
   constexpr std::array<std::string_view, 5> kExceptions = {"model.dropout", "lora.dropout", "data.paths",

@@ -93,15 +93,16 @@ void ActorProcesses::add_report(Actor& actor, const std::string& line) {
 
 void ActorProcesses::restart(Actor& actor, const std::string& end) {
   if (++actor.failures >= kMaxFailures) {
-    return fail(fmt::format("[selfplay] expected actor processes that play, found that one ended {} {} times before it "
-                            "reported a game",
-                            end, actor.failures));
+    return fail(
+        fmt::format("[selfplay] expected actor processes that play, found that one ended {} {} times before it "
+                    "reported a game",
+                    end, actor.failures));
   }
   try {
     ChildProcess process = launch();
     const std::lock_guard lock(mutex_);
-    warnings_.push_back(fmt::format("an actor process (pid {}) ended {}; another one was started", actor.process.pid(),
-                                    end));
+    warnings_.push_back(
+        fmt::format("an actor process (pid {}) ended {}; another one was started", actor.process.pid(), end));
     ended_ = ended_ + std::exchange(actor.totals, {});
     actor.process = std::move(process);
   } catch (const Error& error) {

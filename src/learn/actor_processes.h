@@ -31,7 +31,7 @@ class ActorProcesses final : public AsyncActors {
  private:
   struct Actor {
     ChildProcess process;
-    Totals totals = {};    // as reported last
+    Totals totals = {};   // as reported last
     size_t failures = 0;  // in a row, without a report
   };
 

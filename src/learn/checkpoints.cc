@@ -59,9 +59,9 @@ void read_json(std::string_view text, const fs::path& path, Progress& progress) 
   const nlohmann::json json = parse_json(text);
   if (!json.is_object()) throw Error("[selfplay] {}: expected a JSON object, found something else", path.string());
   const JsonFields fields(json, "[selfplay] " + path.string());
-  progress.totals = {fields.whole("games", kMost),      fields.whole("moves", kMost),
-                     fields.whole("rows", kMost),       fields.whole("evaluations", kMost),
-                     fields.whole("first_wins", kMost), fields.whole("draws", kMost),
+  progress.totals = {fields.whole("games", kMost),       fields.whole("moves", kMost),
+                     fields.whole("rows", kMost),        fields.whole("evaluations", kMost),
+                     fields.whole("first_wins", kMost),  fields.whole("draws", kMost),
                      fields.real("seconds", 0, kLargest)};
   progress.launches = fields.whole("launches", kMost);
   progress.rated.elo = fields.real("elo", -kLargest, kLargest);
@@ -70,19 +70,20 @@ void read_json(std::string_view text, const fs::path& path, Progress& progress) 
 }  // namespace
 
 std::string network_json(const std::string& game, const nn::BoardConfig& config) {
-  return json_text(nlohmann::ordered_json{{"model_type", "quern-board"},
-                                          {"game", game},
-                                          {"squares", config.squares},
-                                          {"planes", config.planes},
-                                          {"actions", config.actions},
-                                          {"width", config.width},
-                                          {"layers", config.layers},
-                                          {"heads", config.heads},
-                                          {"inner_width", config.inner()},
-                                          {"norm", config.norm == nn::NormKind::kRmsnorm ? "rmsnorm" : "layernorm"},
-                                          {"activation", config.activation == nn::Activation::kRelu2 ? "relu2" : "gelu"},
-                                          {"norm_epsilon", config.norm_epsilon}},
-                   2) +
+  return json_text(
+             nlohmann::ordered_json{{"model_type", "quern-board"},
+                                    {"game", game},
+                                    {"squares", config.squares},
+                                    {"planes", config.planes},
+                                    {"actions", config.actions},
+                                    {"width", config.width},
+                                    {"layers", config.layers},
+                                    {"heads", config.heads},
+                                    {"inner_width", config.inner()},
+                                    {"norm", config.norm == nn::NormKind::kRmsnorm ? "rmsnorm" : "layernorm"},
+                                    {"activation", config.activation == nn::Activation::kRelu2 ? "relu2" : "gelu"},
+                                    {"norm_epsilon", config.norm_epsilon}},
+             2) +
          "\n";
 }
 

@@ -44,8 +44,8 @@ struct Progress {
 // Saves a checkpoint for `state` below the folder of a run, and removes old ones. The buffer may change meanwhile only
 // in a run that is not synchronous.
 std::filesystem::path save_checkpoint(const std::filesystem::path& run, const train::RunConfig& config,
-                                      const RunState& state, const Learner& learner,
-                                      const replay::ReplayBuffer& buffer, const Progress& progress);
+                                      const RunState& state, const Learner& learner, const replay::ReplayBuffer& buffer,
+                                      const Progress& progress);
 
 // Loads an opened checkpoint into the learner and the buffer, which must be empty. The learner has to be resumed.
 Progress load_checkpoint(const checkpoint::Checkpoint& saved, const Learner& learner, replay::ReplayBuffer& buffer);

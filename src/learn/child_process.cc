@@ -10,9 +10,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <string_view>
 #include <system_error>
 #include <thread>
-#include <string_view>
 #include <utility>
 
 #include "core/error.h"

@@ -8,8 +8,8 @@
 
 namespace quern::learn {
 
-Learner::Learner(const train::RunConfig& config, const games::Game& game, replay::ReplayBuffer& buffer,
-                 RunState& state, std::function<void()> look)
+Learner::Learner(const train::RunConfig& config, const games::Game& game, replay::ReplayBuffer& buffer, RunState& state,
+                 std::function<void()> look)
     : plan_(train::make_plan(config, nn::BoardModel::declare(board_config(config, game.spec())), resident_bytes())),
       model_(board_config(config, game.spec()), plan_.packed),
       batches_(game, buffer,

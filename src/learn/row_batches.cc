@@ -46,8 +46,7 @@ class RowBatches::Reader final : public data::BatchReader {
                 std::span<float> outcome) {
     const games::Game& game = source_.game_;
     const RowOptions& options = source_.options_;
-    const size_t symmetry =
-        options.symmetries ? selfplay::draw_symmetry(game, options.seed, step, sample) : size_t{0};
+    const size_t symmetry = options.symmetries ? selfplay::draw_symmetry(game, options.seed, step, sample) : size_t{0};
     if (symmetry == 0) return draw_row(step, sample, planes, policy, outcome);
     draw_row(step, sample, planes_, policy_, outcome);
     selfplay::apply_symmetry(game, symmetry, planes_, policy_, planes, policy);

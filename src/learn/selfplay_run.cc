@@ -62,7 +62,8 @@ RunResult play(const RunConfig& config, const fs::path& folder, train::Observer&
     const RunState& state = session.state();
     const bool finished = state.step >= config.train.steps;
     if (!finished && state.step >= part.last_step && !options.stop.load()) {
-      saved.emplace(folder / train::kCheckpointFolder / checkpoint::directory_name(state.step), checkpoint::Parts::kAll);
+      saved.emplace(folder / train::kCheckpointFolder / checkpoint::directory_name(state.step),
+                    checkpoint::Parts::kAll);
       continue;
     }
     observer.on_end({.planned_bytes = session.planned_bytes(), .peak_bytes = peak_resident_bytes()});

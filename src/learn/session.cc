@@ -215,19 +215,20 @@ void Session::train_step() {
 
 // The update of such a step was skipped. The run goes on after it, or ends before it.
 void Session::handle_trouble(const train::StepReport& report) {
-  const bool stop = config_.diagnostics.policy == train::Policy::kStop ||
-                    state_.incidents >= config_.diagnostics.incident_limit;
-  const std::string text = fmt::format("step {}: the {} is not as it should be: loss {}, gradient norm {}", report.step,
-                                       report.trouble == train::Trouble::kGradient ? "gradient" : "loss", report.loss,
-                                       report.gradient_norm);
+  const bool stop =
+      config_.diagnostics.policy == train::Policy::kStop || state_.incidents >= config_.diagnostics.incident_limit;
+  const std::string text =
+      fmt::format("step {}: the {} is not as it should be: loss {}, gradient norm {}", report.step,
+                  report.trouble == train::Trouble::kGradient ? "gradient" : "loss", report.loss, report.gradient_norm);
   if (!stop) {
     ++state_.incidents;
     run_.observer.on_warning(text + "; its update was skipped");
     return;
   }
-  throw Error("[run] {}; the run stopped, and can be resumed from its last checkpoint with other settings, such as a "
-              "lower optimizer.rate",
-              text);
+  throw Error(
+      "[run] {}; the run stopped, and can be resumed from its last checkpoint with other settings, such as a "
+      "lower optimizer.rate",
+      text);
 }
 
 void Session::report_health() {
@@ -283,12 +284,11 @@ void Session::rate() {
                                  .simulations = static_cast<uint32_t>(config_.selfplay.cheap_simulations),
                                  .search = search_settings(config_)};
   };
-  const selfplay::MatchResult result =
-      selfplay::play_match(run_.game, player(network), player(progress_.rated.network),
-                           {.openings = config_.selfplay.rating_games / 2,
-                            .opening_moves = opening_moves(run_.game.spec()),
-                            .seed = config_.train.seed,
-                            .threads = learner_.plan().threads});
+  const selfplay::MatchResult result = selfplay::play_match(run_.game, player(network), player(progress_.rated.network),
+                                                            {.openings = config_.selfplay.rating_games / 2,
+                                                             .opening_moves = opening_moves(run_.game.spec()),
+                                                             .seed = config_.train.seed,
+                                                             .threads = learner_.plan().threads});
   const double games = static_cast<double>(result.games());
   const double score = std::clamp(result.score(), 0.5 / games, 1 - 0.5 / games);
   progress_.rated = {network, progress_.rated.elo + 400 * std::log10(score / (1 - score))};

@@ -16,11 +16,11 @@ struct Totals {
     return {stats.games, stats.moves, stats.rows, stats.batches.evaluations, stats.first_player_wins, stats.draws};
   }
   Totals operator+(const Totals& other) const {
-    return {games + other.games,           moves + other.moves, rows + other.rows, evaluations + other.evaluations,
+    return {games + other.games,           moves + other.moves, rows + other.rows,      evaluations + other.evaluations,
             first_wins + other.first_wins, draws + other.draws, seconds + other.seconds};
   }
   Totals operator-(const Totals& other) const {
-    return {games - other.games,           moves - other.moves, rows - other.rows, evaluations - other.evaluations,
+    return {games - other.games,           moves - other.moves, rows - other.rows,      evaluations - other.evaluations,
             first_wins - other.first_wins, draws - other.draws, seconds - other.seconds};
   }
 };

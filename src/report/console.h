@@ -60,8 +60,8 @@ class Console : public train::Observer {
   Limiter limiter_{0, 0};
   Utilisation utilisation_;
   std::optional<double> validation_loss_;
-  double loss_ = 0;              // of the last step
-  std::optional<double> elo_;    // of the last rating
+  double loss_ = 0;                  // of the last step
+  std::optional<double> elo_;        // of the last rating
   double tokens_ = 0, seconds_ = 0;  // exponentially decaying sums over steps
   double shown_ = -1;                // time of the last write of the line, in seconds of training
   double elapsed_ = 0;

@@ -42,9 +42,9 @@ struct RunStart {
   std::string game = {};   // what is played and how, for self-play; empty for text
   uint64_t rows = 0;       // sequences that the conversations take, packed
   uint32_t vocabulary = 0;
-  double flops_per_token = 0;   // useful work, as defined for MFU
+  double flops_per_token = 0;        // useful work, as defined for MFU
   std::optional<double> floor = {};  // lowest expected loss on unseen text, in nats per token
-  const Plan* plan = nullptr;   // null if unknown
+  const Plan* plan = nullptr;        // null if unknown
   // Profiles the workers as threads 0 ... plan->threads - 1 of the profile, which must outlive the run. Null if there
   // are no workers.
   std::function<void(Profile*)> set_profile = {};
@@ -53,15 +53,15 @@ struct RunStart {
 // How a run of self-play gets on.
 struct SelfplayReport {
   uint64_t step = 0;
-  uint64_t generation = 0;                      // the one that is being played, counted from 0
-  bool complete = false;                        // it was played and trained on
-  uint64_t games = 0;                           // in the buffer so far, of the whole run
-  uint64_t rows = 0;                            // in the buffer now
-  double game_length = 0;                       // mean number of moves, since the last complete generation
-  double first_wins = 0, draws = 0;             // shares of these games
+  uint64_t generation = 0;           // the one that is being played, counted from 0
+  bool complete = false;             // it was played and trained on
+  uint64_t games = 0;                // in the buffer so far, of the whole run
+  uint64_t rows = 0;                 // in the buffer now
+  double game_length = 0;            // mean number of moves, since the last complete generation
+  double first_wins = 0, draws = 0;  // shares of these games
   double games_per_s = 0, moves_per_s = 0, evaluations_per_s = 0;
-  double seconds = 0;                           // of the whole run
-  double seconds_left = 0;                      // expected; 0 if unknown
+  double seconds = 0;       // of the whole run
+  double seconds_left = 0;  // expected; 0 if unknown
 };
 
 // The strength of a network, measured by games against the network that was measured before it.

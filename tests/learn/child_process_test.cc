@@ -83,7 +83,8 @@ TEST(ActorReport, RoundTrips) {
 }
 
 TEST(ActorReport, OtherTextIsNone) {
-  for (const char* text : {"", "played", "played 1 2 3 4 5", "played a b c d e f", "warning: 1 2 3 4 5 6", "1 2 3 4 5 6"}) {
+  for (const char* text :
+       {"", "played", "played 1 2 3 4 5", "played a b c d e f", "warning: 1 2 3 4 5 6", "1 2 3 4 5 6"}) {
     EXPECT_FALSE(parse_actor_report(text)) << text;
   }
 }

@@ -25,7 +25,8 @@ class RowBatchesTest : public ::testing::Test {
     for (size_t i = 0; i < n; ++i) {
       std::vector<float> planes(spec.planes * spec.squares()), policy(spec.actions, 0.0f);
       const std::vector<float> outcome = {1, 0, 0};
-      for (size_t s = 0; s < spec.squares(); ++s) planes[s] = 100 * static_cast<float>(added_ + 1) + static_cast<float>(s);
+      for (size_t s = 0; s < spec.squares(); ++s)
+        planes[s] = 100 * static_cast<float>(added_ + 1) + static_cast<float>(s);
       policy[0] = 1;
       const std::array columns = {std::as_bytes(std::span(planes)).data(), std::as_bytes(std::span(policy)).data(),
                                   std::as_bytes(std::span(outcome)).data()};

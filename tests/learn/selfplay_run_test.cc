@@ -247,9 +247,11 @@ TEST_F(SelfplayRun, BadSettingsAreRefusedAndNothingIsWritten) {
     return error;
   };
   using C = RunConfig;
-  EXPECT_NE(error_with([](C& c) { c.model.context = 10; }).find("[config] model.context: expected 9"), std::string::npos);
+  EXPECT_NE(error_with([](C& c) { c.model.context = 10; }).find("[config] model.context: expected 9"),
+            std::string::npos);
   EXPECT_NE(error_with([](C& c) { c.selfplay.game.clear(); }).find("selfplay"), std::string::npos);
-  EXPECT_NE(error_with([](C& c) { c.selfplay.processes = 2; }).find("selfplay.processes: expected 0"), std::string::npos);
+  EXPECT_NE(error_with([](C& c) { c.selfplay.processes = 2; }).find("selfplay.processes: expected 0"),
+            std::string::npos);
 }
 
 TEST_F(SelfplayRun, WhatDecidesTheGamesCannotChange) {
