@@ -112,6 +112,13 @@ Outcome Connect4Solver::outcome(const Connect4Board& board) {
 
 Outcome Connect4Solver::outcome(const Position& position) { return outcome(connect4_board(position)); }
 
+// A window of width 1.
+bool Connect4Solver::reaches(const Position& position, Outcome wanted) {
+  const int least = static_cast<int>(wanted) - static_cast<int>(Outcome::kDraw);
+  if (wanted == Outcome::kLoss) return true;
+  return bounded_score(connect4_board(position), least - 1, least) >= least;
+}
+
 int Connect4Solver::bounded_score(const Connect4Board& board, int alpha, int beta) {
   if (board.lost()) return -win_next(board.stones() - 1);
   if (board.landings() & completions(board.own, board.all)) return win_next(board.stones());

@@ -20,6 +20,7 @@ class Connect4Solver final : public Solver {
   // The sign of score(), in less time.
   Outcome outcome(const Connect4Board& board);
   Outcome outcome(const Position& position) override;
+  bool reaches(const Position& position, Outcome wanted) override;
 
   uint64_t nodes() const { return nodes_; }  // searched since construction
 
