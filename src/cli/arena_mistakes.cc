@@ -135,6 +135,7 @@ class Table {
     } else {
       fmt::print("{:{}}  mistakes: network  {:>15}  result foreseen\n", "checkpoint", name_width_, searched);
     }
+    std::fflush(stdout);
   }
 
   void print(const Judged& judged) const {

@@ -59,6 +59,52 @@ class Arena(program.ProgramTest):
         self.assertEqual(text[1].split(), ["checkpoint"] + ["begin", "middle", "end"] * 3)
         self.assertEqual(len(text), 3)
 
+    def test_a_match_against_random_moves(self):
+        text = self.works("arena", self.ttt, "--against", "random", "--games", "30").splitlines()
+        self.assertEqual(text[0], f"{self.ttt}@40 against random moves")
+        self.assertEqual(text[1].split(), ["games", "wins", "draws", "losses", "score"])
+        found = self.json(self.ttt, "--against", "random", "--games", "30")
+        for line, name in zip(text[2:4], ("moving_first", "moving_second")):
+            counts = found[name]
+            self.assertEqual([int(word) for word in line.split()[2:6]],
+                             [15, counts["wins"], counts["draws"], counts["losses"]])
+        self.assertEqual(found["wins"] + found["draws"] + found["losses"], 30)
+        self.assertGreater(found["score"], 0.7)
+        self.assertLess(found["score_interval"][0], found["score"])
+        self.assertRegex(text[5], r"^Elo difference: .* with 95 % confidence")
+        self.assertEqual(self.json(self.ttt, "--against", "random", "--games", "30", "--threads", "1"), found)
+        self.assertNotEqual(self.json(self.ttt, "--against", "random", "--games", "30", "--seed", "7"), found)
+
+    def test_nobody_beats_perfect_play(self):
+        found = self.json(self.ttt, "--against", "perfect", "--games", "40", "--simulations", "0")
+        self.assertEqual(found["wins"], 0)
+        self.assertGreater(found["losses"], 0)
+        self.assertEqual((found["against"], found["opening_moves"]), ("perfect", 0))
+        many = self.json(self.ttt, "--against", "perfect", "--games", "40", "--simulations", "1000")
+        self.assertGreaterEqual(many["draws"], 36)
+        found = self.json(self.four, "--against", "perfect", "--games", "2", "--opening-moves", "26", "--simulations", "3")
+        self.assertEqual(found["wins"] + found["draws"] + found["losses"], 2)
+
+    def test_a_match_of_checkpoints(self):
+        found = self.json(self.ttt, "--against", f"{self.ttt}@20", "--games", "20", "--simulations", "10")
+        self.assertEqual(found["against"], {"run": self.ttt, "step": 20})
+        back = self.json(f"{self.ttt}@20", "--against", self.ttt, "--games", "20", "--simulations", "10")
+        self.assertEqual((back["wins"], back["draws"], back["losses"]), (found["losses"], found["draws"], found["wins"]))
+        same = self.json(self.ttt, "--against", self.ttt, "--games", "20", "--simulations", "10")
+        self.assertEqual((same["score"], same["elo"]), (0.5, 0))
+
+    def test_bad_usage_of_matches(self):
+        self.fails("arena", self.ttt, says=["expected --against RUN, random or perfect, or --mistakes"])
+        self.fails("arena", self.ttt, "--against", self.four, says=["expected a run of `quern selfplay tictactoe`"])
+        self.fails("arena", self.ttt, "--against", self.text, says=["found one that trains on text"])
+        self.fails("arena", self.ttt, "--against", "rndom", says=["rndom"])
+        self.fails("arena", self.ttt, self.ttt, "--against", "random", says=["expected one run", "found 2 runs"])
+        self.fails("arena", self.ttt, "--against", "random", "--games", "3", says=["--games: expected an even number"])
+        self.fails("arena", self.ttt, "--against", "random", "--games", "0", says=["--games", "from 2"])
+        self.fails("arena", self.ttt, "--against", "random", "--all", says=["--against: expected no --all"])
+        self.fails("arena", self.ttt, "--mistakes", "--games", "4", says=["--mistakes: expected no --games"])
+        self.fails("arena", self.ttt, "--against", "random", "--opening-moves", "9", says=["opening_moves: expected so few"])
+
     def test_bad_usage_of_mistakes(self):
         self.fails("arena", says=["expected a run, as in `quern arena runs/four"])
         self.fails("arena", self.text, "--mistakes", says=["expected a run of `quern selfplay`, found one that trains on text"])
