@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <memory>
 #include <optional>
 #include <vector>
 
+#include "cli/terminal_lines.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -18,23 +17,6 @@ namespace {
 template <typename... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
   report::Output(stderr).print("{}\n", printable(fmt::format(format, std::forward<Args>(args)...)));
-}
-
-// Without its line break; nullopt at the end of the input.
-std::optional<std::string> read_line() {
-  char* buffer = nullptr;
-  size_t capacity = 0;
-  const ssize_t length = ::getline(&buffer, &capacity, stdin);
-  const std::unique_ptr<char, decltype(&std::free)> owner(buffer, &std::free);
-  if (length < 0) return std::nullopt;
-  std::string_view line(buffer, static_cast<size_t>(length));
-  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
-  return std::string(line);
-}
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = std::min(text.find_first_not_of(" \t"), text.size());
-  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
 // "/save", but not "/usr/bin", which is part of a question.

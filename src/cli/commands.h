@@ -10,6 +10,8 @@ Command add_info(Parser root);
 Command add_train(Parser root);
 Command add_finetune(Parser root);
 Command add_selfplay(Parser root);
+Command add_play(Parser root);
+Command add_arena(Parser root);
 Command add_generate(Parser root);
 Command add_chat(Parser root);
 Command add_eval(Parser root);

@@ -140,6 +140,11 @@ void Parser::add_number(const char* name, uint64_t& value, const char* type, con
       ->capture_default_str();
 }
 
+void Parser::add_number(const char* name, std::optional<uint64_t>& value, const char* type, const std::string& help,
+                        Range range) {
+  app_->add_option(all_names(name), value, help)->transform(whole_number(range))->type_name(type);
+}
+
 void Parser::add_number(const char* name, int64_t& value, const char* type, const std::string& help) {
   constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
   app_->add_option(all_names(name), value, help)

@@ -47,6 +47,9 @@ class Parser {
                 const std::string& help);
   // Accepts a whole number within the range.
   void add_number(const char* name, uint64_t& value, const char* type, const std::string& help, Range range = {});
+  // The same without a default.
+  void add_number(const char* name, std::optional<uint64_t>& value, const char* type, const std::string& help,
+                  Range range = {});
   void add_number(const char* name, int64_t& value, const char* type, const std::string& help);  // 0 or more
   void add_number(const char* name, float& value, const char* type, const std::string& help);
   // Accepts one of `choices`.

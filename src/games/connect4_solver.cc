@@ -42,6 +42,13 @@ uint64_t safe_landings(const Board& board) {
   return cells & ~(threats >> 1);  // not below a cell where the opponent wins
 }
 
+// Of a board with at most one stone, which would take minutes: solved by Allen and by Allis in 1988. The player who
+// begins in the centre wins, next to it draws, and farther outside loses.
+Outcome opening_result(const Board& board) {
+  if (board.all == 0 || board.all == Board::bottom(3)) return board.all == 0 ? Outcome::kWin : Outcome::kLoss;
+  return board.all & (Board::bottom(2) | Board::bottom(4)) ? Outcome::kDraw : Outcome::kWin;
+}
+
 uint64_t mirrored_key(const Board& board) {
   const uint64_t key = board.key();
   uint64_t result = 0;
@@ -106,11 +113,20 @@ int Connect4Solver::score(const Connect4Board& board) {
 }
 
 Outcome Connect4Solver::outcome(const Connect4Board& board) {
+  if (board.stones() <= 1) return opening_result(board);
   const int score = bounded_score(board, -1, 1);
   return score > 0 ? Outcome::kWin : score < 0 ? Outcome::kLoss : Outcome::kDraw;
 }
 
 Outcome Connect4Solver::outcome(const Position& position) { return outcome(connect4_board(position)); }
+
+// A window of width 1.
+bool Connect4Solver::reaches(const Position& position, Outcome wanted) {
+  const int least = static_cast<int>(wanted) - static_cast<int>(Outcome::kDraw);
+  if (wanted == Outcome::kLoss) return true;
+  if (connect4_board(position).stones() <= 1) return outcome(position) >= wanted;
+  return bounded_score(connect4_board(position), least - 1, least) >= least;
+}
 
 int Connect4Solver::bounded_score(const Connect4Board& board, int alpha, int beta) {
   if (board.lost()) return -win_next(board.stones() - 1);

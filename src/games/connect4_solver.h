@@ -17,9 +17,10 @@ class Connect4Solver final : public Solver {
   explicit Connect4Solver(unsigned table_bits = 23);
 
   int score(const Connect4Board& board);
-  // The sign of score(), in less time.
+  // The sign of score(), in less time; at once for a board with at most one stone.
   Outcome outcome(const Connect4Board& board);
   Outcome outcome(const Position& position) override;
+  bool reaches(const Position& position, Outcome wanted) override;
 
   uint64_t nodes() const { return nodes_; }  // searched since construction
 

@@ -17,6 +17,9 @@ class Solver {
   // The result for the player to move if both play perfectly from here; that of the game if it is over.
   virtual Outcome outcome(const Position& position) = 0;
 
+  // Whether outcome() is at least `wanted`: kDraw means that the player to move does not lose. May take less time.
+  virtual bool reaches(const Position& position, Outcome wanted) { return outcome(position) >= wanted; }
+
   // outcome() for the player to move after each of its legal moves, in the order of legal_actions().
   std::vector<Outcome> action_outcomes(const Position& position);
 };

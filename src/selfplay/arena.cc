@@ -36,25 +36,32 @@ std::unique_ptr<games::Position> draw_opening(const games::Game& game, const Mat
   throw Error("[selfplay] opening_moves: expected so few that a game is not over, found {}", settings.opening_moves);
 }
 
+// Of games: the next one to start, and how many are over.
+struct Counters {
+  std::atomic<uint64_t> next{0}, done{0};
+};
+
 // What a thread of the match owns. It takes the number of a game whenever one of its games is over: number 2 p and
 // 2 p + 1 are the games from opening p.
 class MatchThread {
  public:
   MatchThread(const games::Game& game, const std::array<const MatchPlayer*, 2>& players, const MatchSettings& settings)
       : game_(game), settings_(settings), priors_(game.spec().actions) {
-    const size_t games = std::min(settings.games_at_once, 2 * settings.openings);
+    const size_t share = (2 * settings.openings + settings.threads - 1) / settings.threads;
+    const size_t games = std::min(settings.games_at_once, share);
     for (size_t p = 0; p < 2; ++p) {
       batches_.emplace_back(game.spec(), games);
       if (players[p]->model != nullptr) evaluators_[p] = players[p]->model->make_evaluator(games);
       if (players[p]->model == nullptr) choosers_[p] = players[p]->make_chooser();
     }
     for (size_t i = 0; i < games; ++i) {
-      games_.push_back({MatchGame({side(*players[0], 0), side(*players[1], 1)}), false});
+      games_.push_back({MatchGame({side(*players[0], 0), side(*players[1], 1)}), 0, false});
     }
   }
 
-  MatchResult play(std::atomic<uint64_t>& next) {
-    while (play_round(next)) {
+  MatchSides play(Counters& counters, const std::function<void(uint64_t, uint64_t)>& progress) {
+    while (play_round(counters)) {
+      if (progress) progress(counters.done.load(std::memory_order_relaxed), 2 * settings_.openings);
     }
     return result_;
   }
@@ -62,6 +69,7 @@ class MatchThread {
  private:
   struct Place {
     MatchGame game;
+    uint64_t number;
     bool playing;
   };
   struct Waiting {
@@ -74,24 +82,25 @@ class MatchThread {
   }
 
   // False when there is nothing left to play.
-  bool play_round(std::atomic<uint64_t>& next) {
-    for (size_t i = 0; i < games_.size(); ++i) advance(i, next);
+  bool play_round(Counters& counters) {
+    for (size_t i = 0; i < games_.size(); ++i) advance(i, counters);
     const bool more = !waiting_[0].empty() || !waiting_[1].empty();
     for (size_t p = 0; p < 2; ++p) evaluate(p);
     return more;
   }
 
   // Plays games in a place until one needs an evaluation, or until there are no more.
-  void advance(size_t i, std::atomic<uint64_t>& next) {
+  void advance(size_t i, Counters& counters) {
     Place& place = games_[i];
-    while (place.playing || start(place, next)) {
+    while (place.playing || start(place, counters.next)) {
       if (const games::Position* leaf = place.game.next_leaf()) {
         const size_t player = place.game.leaf_player();
         waiting_[player].push_back({i, batches_[player].add(*leaf, leaf->hash())});
         return;
       }
       place.playing = false;
-      count(place.game.outcome());
+      count(place.number % 2 == 0 ? result_.began : result_.replied, place.game.outcome());
+      counters.done.fetch_add(1, std::memory_order_relaxed);
     }
   }
 
@@ -101,6 +110,7 @@ class MatchThread {
     if (number >= 2 * settings_.openings) return false;
     const std::unique_ptr<games::Position> opening = draw_opening(game_, settings_, number / 2);
     place.game.start(*opening, number % 2, settings_.seed, number);
+    place.number = number;
     return place.playing = true;
   }
 
@@ -117,10 +127,10 @@ class MatchThread {
     batches_[p].clear();
   }
 
-  void count(games::Outcome outcome) {
-    result_.wins += outcome == games::Outcome::kWin ? 1 : 0;
-    result_.draws += outcome == games::Outcome::kDraw ? 1 : 0;
-    result_.losses += outcome == games::Outcome::kLoss ? 1 : 0;
+  static void count(MatchResult& result, games::Outcome outcome) {
+    result.wins += outcome == games::Outcome::kWin ? 1 : 0;
+    result.draws += outcome == games::Outcome::kDraw ? 1 : 0;
+    result.losses += outcome == games::Outcome::kLoss ? 1 : 0;
   }
 
   const games::Game& game_;
@@ -131,7 +141,7 @@ class MatchThread {
   std::array<std::vector<Waiting>, 2> waiting_;
   std::vector<Place> games_;
   std::vector<float> priors_;
-  MatchResult result_;
+  MatchSides result_;
 };
 
 void check_player(const MatchPlayer& player) {
@@ -146,18 +156,24 @@ void check_player(const MatchPlayer& player) {
 
 MatchResult play_match(const games::Game& game, const MatchPlayer& first, const MatchPlayer& second,
                        const MatchSettings& settings) {
+  return play_match_sides(game, first, second, settings).total();
+}
+
+MatchSides play_match_sides(const games::Game& game, const MatchPlayer& first, const MatchPlayer& second,
+                            const MatchSettings& settings) {
   for (const MatchPlayer* player : {&first, &second}) check_player(*player);
   expect_between("openings", settings.openings, 1, 1 << 30);
   expect_between("opening_moves", settings.opening_moves, 0, game.spec().max_moves);
   expect_between("threads", settings.threads, 1, 1024);
   expect_between("games_at_once", settings.games_at_once, 1, 1 << 16);
-  std::atomic<uint64_t> next{0};
+  Counters counters;
   std::mutex mutex;
-  MatchResult sum;
-  ThreadPool pool(settings.threads, [&](const Member&) {
-    const MatchResult part = MatchThread(game, {&first, &second}, settings).play(next);
+  MatchSides sum;
+  ThreadPool pool(settings.threads, [&](const Member& member) {
+    MatchThread thread(game, {&first, &second}, settings);
+    const MatchSides part = thread.play(counters, member.leads() ? settings.progress : nullptr);
     const std::lock_guard lock(mutex);
-    sum = {sum.wins + part.wins, sum.draws + part.draws, sum.losses + part.losses};
+    sum = {sum.began + part.began, sum.replied + part.replied};
   });
   pool.run(settings.threads);
   return sum;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "games/game.h"
 #include "selfplay/match_player.h"
@@ -16,6 +17,8 @@ struct MatchSettings {
   uint64_t seed = 1;         // of the openings and of choosers
   size_t threads = 1;
   size_t games_at_once = 128;  // of each thread: the size of a batch
+  // Called now and then, by the calling thread, with numbers of games.
+  std::function<void(uint64_t done, uint64_t total)> progress = {};
 };
 
 // The result for the first player. A function of the players, the game, `openings`, `opening_moves` and `seed`: players
@@ -23,5 +26,9 @@ struct MatchSettings {
 // Error for settings out of range, a player that is not one, and an illegal move; rethrows what players throw.
 MatchResult play_match(const games::Game& game, const MatchPlayer& first, const MatchPlayer& second,
                        const MatchSettings& settings);
+
+// The same, by who began.
+MatchSides play_match_sides(const games::Game& game, const MatchPlayer& first, const MatchPlayer& second,
+                            const MatchSettings& settings);
 
 }  // namespace quern::selfplay

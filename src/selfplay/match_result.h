@@ -24,7 +24,19 @@ struct MatchResult {
   double elo() const noexcept;
   Interval elo_interval() const noexcept;
 
+  MatchResult operator+(const MatchResult& other) const noexcept {
+    return {wins + other.wins, draws + other.draws, losses + other.losses};
+  }
   bool operator==(const MatchResult&) const = default;
+};
+
+// The same by who began.
+struct MatchSides {
+  MatchResult began, replied;  // of the first player
+
+  MatchResult total() const noexcept { return began + replied; }
+
+  bool operator==(const MatchSides&) const = default;
 };
 
 }  // namespace quern::selfplay

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "selfplay/dirichlet.h"
+#include "selfplay/move_choice.h"
 
 namespace quern::selfplay {
 
@@ -132,6 +133,19 @@ Wdl Search::root_value() const noexcept {
   const float count = 1 + static_cast<float>(root_visits());
   const float decided = 1 - draws / count;
   return {(decided + score / count) / 2, draws / count, (decided - score / count) / 2};
+}
+
+std::vector<games::Action> Search::line(size_t limit) const {
+  std::vector<games::Action> moves;
+  uint32_t node = tree_.empty() ? kNoNode : 0;
+  while (node != kNoNode && !tree_.node(node).terminal() && moves.size() < limit) {
+    const std::span<const Edge> edges = tree_.edges(tree_.node(node));
+    const Edge& best = edges[most_visited(edges)];
+    if (best.visits == 0 && !moves.empty()) break;
+    moves.push_back(best.action);
+    node = best.child;
+  }
+  return moves;
 }
 
 void Search::advance(games::Action action) {

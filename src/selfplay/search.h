@@ -61,6 +61,9 @@ class Search {
   // The mean value of the root for the player to move, over its evaluation and all its simulations.
   Wdl root_value() const noexcept;
   size_t nodes() const noexcept { return tree_.nodes(); }
+  // The line that the search expects: the most visited moves from the root on, at most `limit`. The first one is the
+  // move to play, even without visits; empty if the root has not been evaluated.
+  std::vector<games::Action> line(size_t limit) const;
 
   // Makes a legal move at the root. The subtree of the move becomes the tree if the settings say so, with all its
   // visits and values; the rest is freed.

@@ -73,6 +73,21 @@ TEST(Connect4Solver, ScoresAreConsistentBetweenPositionsAndTables) {
   }
 }
 
+TEST(Connect4Solver, KnowsTheFirstMove) {
+  Connect4Solver solver(10);
+  EXPECT_EQ(solver.outcome(board_of("")), Outcome::kWin);
+  const std::vector<Outcome> replies = {Outcome::kWin,  Outcome::kWin, Outcome::kDraw, Outcome::kLoss,
+                                        Outcome::kDraw, Outcome::kWin, Outcome::kWin};
+  for (size_t i = 0; i < replies.size(); ++i) {
+    const auto position = make_connect4()->parse_position(std::to_string(i + 1));
+    EXPECT_EQ(solver.outcome(*position), replies[i]) << i;
+    for (const Outcome wanted : {Outcome::kLoss, Outcome::kDraw, Outcome::kWin}) {
+      EXPECT_EQ(solver.reaches(*position, wanted), replies[i] >= wanted) << i;
+    }
+  }
+  EXPECT_EQ(solver.nodes(), 0u);
+}
+
 TEST(Connect4Solver, CountsTheStonesOfTheWinner) {
   Connect4Solver solver;
   EXPECT_EQ(solver.score(board_of("112233")), 22 - 4);      // wins with its 4th stone

@@ -84,6 +84,23 @@ TEST(Match, DoesNotDependOnThreadsOrBatches) {
   EXPECT_NE(play_match(kGame, a, b, {.openings = 40, .seed = 2}), expected);
 }
 
+TEST(Match, CountsByWhoBegan) {
+  const MatchPlayer player = model_player(std::make_shared<HashedModel>(kGame, 3), 20);
+  uint64_t last = 0;
+  const MatchSettings settings = {.openings = 30, .opening_moves = 0, .progress = [&](uint64_t done, uint64_t total) {
+                                    EXPECT_GE(done, last);
+                                    EXPECT_EQ(total, 60u);
+                                    last = done;
+                                  }};
+  const MatchSides sides = play_match_sides(kGame, player, random_player(), settings);
+  EXPECT_GT(last, 0u);
+  EXPECT_EQ(sides.began.games(), 30u);
+  EXPECT_EQ(sides.replied.games(), 30u);
+  EXPECT_GT(sides.began.score(), sides.replied.score());  // it is an advantage
+  last = 0;
+  EXPECT_EQ(play_match(kGame, player, random_player(), settings), sides.total());
+}
+
 TEST(Match, WithoutSimulationsTheHighestPriorIsPlayed) {
   const MatchPlayer greedy = model_player(std::make_shared<HashedModel>(kGame, 3), 0);
   const MatchPlayer search = model_player(std::make_shared<HashedModel>(kGame, 3), 300);

@@ -1,0 +1,43 @@
+// A network that thinks about one position at a time: to play against a person or another program.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "games/game.h"
+#include "selfplay/model.h"
+#include "selfplay/search.h"
+
+namespace quern::selfplay {
+
+// One thread.
+class Thinker {
+ public:
+  Thinker(const games::GameSpec& spec, std::shared_ptr<const Model> model, const SearchSettings& settings);
+
+  // Searches a position, where the game must not be over, without what earlier searches found. Ends after the
+  // simulations or, once the position itself was evaluated, as soon as `stop` says so, which is asked after each
+  // evaluation. The result is valid until the next call.
+  const Search& think(const games::Position& position, uint32_t simulations,
+                      const std::function<bool(const Search& search)>& stop = {});
+
+ private:
+  std::shared_ptr<const Model> model_;
+  std::unique_ptr<Evaluator> evaluator_;
+  Search search_;
+  std::vector<float> planes_, logits_, priors_;
+};
+
+// A legal move, with what a search found about it.
+struct RankedMove {
+  games::Action action = 0;
+  double share = 0;  // of the visits
+  Wdl value;         // for the player who makes it; that of the position if it was never visited
+};
+
+// All legal moves, the best one first: the most visited, then that with the highest prior.
+std::vector<RankedMove> ranked_moves(const Search& search);
+
+}  // namespace quern::selfplay
