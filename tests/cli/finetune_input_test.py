@@ -129,6 +129,18 @@ class Finetune(program.ProgramTest):
                          "data.validation_fraction=0", "--run", self.path("cut"))
         self.assertIn("1 of 14 sequences are longer than the context of 160: 0 cut, and 1 dropped", str(run))
 
+    def test_two_at_once_import_the_same_base(self):
+        """The one that failed removed what the other had imported, so that often both failed."""
+        self.train("tiny", "--steps", "1", "--set", "model.family=llama", "--tokenizer", "byte")
+        self.works("export", "--run", self.path("tiny"), "--to", "hf", self.path("hf"))
+        command = ("finetune", "--base", self.path("hf"), self.data('{"text": "Hello there."}\n' * 20), "--context", "32",
+                   "--steps", "1")
+        for i in range(6):
+            both = [program.start(*command, "--run", self.path(f"run-{i}")) for _ in range(2)]
+            errors = [process.communicate(timeout=program.TIMEOUT)[1] for process in both]
+            self.assertEqual(sorted(process.returncode for process in both), [0, 2], errors)
+            self.assertEqual(self.info(f"run-{i}-base")["weights_hash"], self.hash("tiny"))
+
     def test_a_run_that_exists(self):
         data = self.data(GOOD)
         self.works("finetune", "--base", self.base, data, "--chat-template", "chatml", "--run", self.path("tuned"))
