@@ -131,15 +131,21 @@ bool is_in_use(const std::filesystem::path& run) {
          std::filesystem::exists(run / train::kLockFile, ignored);
 }
 
-// A command that fails before there is a run leaves no import behind either; that of another process is not its own.
+// A command that fails, or is stopped, before there is a run leaves no import behind either; that of another process is
+// not its own.
 int train_adapters(const Options& options) {
   bool imported = false;
-  try {
-    return run_training(options.training,
-                        [&](const dist::Communicator* ranks) { return settings(options, ranks, imported); });
-  } catch (const Error&) {
+  const auto remove_import = [&] {
     std::error_code ignored;
     if (imported && !is_in_use(options.training.run)) std::filesystem::remove_all(import_folder(options), ignored);
+  };
+  try {
+    const int code = run_training(options.training,
+                                  [&](const dist::Communicator* ranks) { return settings(options, ranks, imported); });
+    remove_import();
+    return code;
+  } catch (const Error&) {
+    remove_import();
     throw;
   }
 }

@@ -2,7 +2,11 @@
 
 import json
 import os
+import pathlib
+import re
 import shutil
+import signal
+import time
 
 import program
 from program import TEXT
@@ -13,6 +17,12 @@ GOOD = '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "
 
 def record(*messages, **more):
     return json.dumps({"messages": [{"role": role, "content": content} for role, content in messages], **more}) + "\n"
+
+
+def catches(process, number):
+    """Whether it has a handler for this signal."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"(?m)^SigCgt:\s*(\w+)$", status)[1], 16) >> (number - 1) & 1
 
 
 class Finetune(program.ProgramTest):
@@ -151,6 +161,21 @@ class Finetune(program.ProgramTest):
         shutil.rmtree(self.path("run-base"))
         self.works(*command, "--run", self.path("run"))
         self.assertEqual(self.info("run-base")["weights_hash"], new)
+
+    def test_stopped_before_the_first_step(self):
+        """It says that nothing was written, but the import was left behind."""
+        _, command = self.export(1)
+        self.data('{"text": "Hello there."}\n' * 100_000)
+        process = program.start(*command, "--run", self.path("run"))
+        while not catches(process, signal.SIGINT):  # after the import, before the data are read
+            self.assertIsNone(process.poll())
+            time.sleep(0.001)
+        self.assertTrue((self.folder / "run-base").exists())
+        process.send_signal(signal.SIGINT)
+        printed, errors = process.communicate(timeout=program.TIMEOUT)
+        self.assertEqual((process.returncode, errors), (130, ""))
+        self.assertIn("nothing was written", printed)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["chats.jsonl", "hf", "tiny-1"])
 
     def test_two_at_once_import_the_same_base(self):
         """The one that failed removed what the other had imported, so that often both failed."""
