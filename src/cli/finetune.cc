@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "core/temporary_folder.h"
 #include "core/text.h"
 #include "run/finetune_settings.h"
+#include "run/run_lock.h"
 
 namespace quern::cli {
 namespace {
@@ -73,7 +75,9 @@ one, for any number of threads.)";
 
 void say(const std::string& text) { fmt::print("{}\n", printable(text)); }
 
-train::RunConfig new_settings(const Options& options, const std::string& import_to) {
+// Reports an import, if one is needed.
+train::RunConfig new_settings(const Options& options, const std::string& import_to,
+                              const std::function<void(const std::string&)>& report) {
   if (options.base.empty()) {
     throw Error(
         "finetune: expected --base MODEL, a run, a Hugging Face folder or a GGUF file; run `quern finetune --help`");
@@ -81,7 +85,7 @@ train::RunConfig new_settings(const Options& options, const std::string& import_
   if (options.config.data.empty()) {
     throw Error("finetune: expected DATA, JSON Lines with conversations; run `quern finetune --help`");
   }
-  const std::filesystem::path base = train::base_run(options.base, import_to, say);
+  const std::filesystem::path base = train::base_run(options.base, import_to, report);
   train::RunConfig defaults = train::finetune_config(base, options.full);
   defaults.data.paths = options.config.data;
   defaults.data.chat_template = options.chat_template;
@@ -101,13 +105,16 @@ void check_import(const Options& options, const dist::Communicator* ranks) {
               in_quotes(options.base), options.base, import_folder(options));
 }
 
-train::RunConfig settings(const Options& options, const dist::Communicator* ranks) {
+train::RunConfig settings(const Options& options, const dist::Communicator* ranks, bool& imported) {
   if (options.training.run.empty()) {
     throw Error("finetune: expected --run DIR, the directory for the result; run `quern finetune --help`");
   }
   if (!options.training.resume) {
     check_import(options, ranks);
-    return new_settings(options, import_folder(options));
+    return new_settings(options, import_folder(options), [&](const std::string& text) {
+      imported = true;
+      say(text);
+    });
   }
   if (!options.base.empty() || !options.chat_template.empty() || options.full) {
     throw Error("--resume continues a run with its own model; omit --base, --chat-template and --full");
@@ -117,17 +124,28 @@ train::RunConfig settings(const Options& options, const dist::Communicator* rank
   return config;
 }
 
-// A command that fails before there is a run leaves no import behind either.
-int train_adapters(const Options& options) {
-  namespace fs = std::filesystem;
-  const fs::path imported = import_folder(options);
+// Whether this command or another process has a run there, or is about to.
+bool is_in_use(const std::filesystem::path& run) {
   std::error_code ignored;
-  const bool existed = fs::exists(imported, ignored);
+  return std::filesystem::exists(run / train::kConfigFile, ignored) ||
+         std::filesystem::exists(run / train::kLockFile, ignored);
+}
+
+// A command that fails, or is stopped, before there is a run leaves no import behind either; that of another process is
+// not its own.
+int train_adapters(const Options& options) {
+  bool imported = false;
+  const auto remove_import = [&] {
+    std::error_code ignored;
+    if (imported && !is_in_use(options.training.run)) std::filesystem::remove_all(import_folder(options), ignored);
+  };
   try {
-    return run_training(options.training, [&](const dist::Communicator* ranks) { return settings(options, ranks); });
+    const int code = run_training(options.training,
+                                  [&](const dist::Communicator* ranks) { return settings(options, ranks, imported); });
+    remove_import();
+    return code;
   } catch (const Error&) {
-    const bool started = fs::exists(fs::path(options.training.run) / train::kConfigFile, ignored);
-    if (!existed && !started && !options.training.run.empty()) fs::remove_all(imported, ignored);
+    remove_import();
     throw;
   }
 }
@@ -135,7 +153,7 @@ int train_adapters(const Options& options) {
 int run_finetune(const Options& options) {
   if (!options.dry_run && !options.print_config) return train_adapters(options);
   const TemporaryFolder imported;
-  const train::RunConfig config = new_settings(options, (imported.path() / "base").string());
+  const train::RunConfig config = new_settings(options, (imported.path() / "base").string(), say);
   if (!options.print_config) return show_training(config);
   fmt::print("{}", train::to_toml(config));
   return 0;

@@ -30,6 +30,24 @@ bool is_import_of(const fs::path& run, const fs::path& source) {
   return read_config(run).init.from == fs::absolute(source).lexically_normal().string();
 }
 
+bool is_newer(const fs::path& file, const fs::path& than) {
+  std::error_code error, other_error;
+  const auto time = fs::last_write_time(file, error), other_time = fs::last_write_time(than, other_error);
+  return !error && !other_error && time > other_time;
+}
+
+// Of a model, leaving out files that others add to its folder, such as a README.
+bool has_changed_since(const fs::path& source, const fs::path& imported) {
+  std::error_code error;
+  if (!fs::is_directory(source, error)) return is_newer(source, imported / kConfigFile);
+  for (fs::directory_iterator it(source, error), end; !error && it != end; it.increment(error)) {
+    const fs::path ending = it->path().extension();
+    const bool is_read = ending == ".safetensors" || ending == ".json" || ending == ".jinja";
+    if (is_read && is_newer(it->path(), imported / kConfigFile)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 RunConfig finetune_config(const fs::path& base, bool full) {
@@ -80,7 +98,11 @@ bool needs_import(const fs::path& base, const fs::path& import_to) {
 fs::path base_run(const fs::path& base, const fs::path& import_to,
                   const std::function<void(const std::string&)>& report) {
   if (!is_model_of_others(base)) return base;
-  if (!needs_import(base, import_to)) return import_to;
+  if (!needs_import(base, import_to)) {
+    if (!has_changed_since(base, import_to)) return import_to;
+    throw Error("[import] {}: was imported from {}, which has changed since; remove it, or choose another run",
+                import_to.string(), base.string());
+  }
   const formats::Imported found = formats::import_model(base, import_to);
   report(fmt::format("imported {} ({}, {}) into {}", base.string(), found.format, found.type, import_to.string()));
   return import_to;

@@ -26,7 +26,8 @@ void choose_length(RunConfig& config);
 bool needs_import(const std::filesystem::path& base, const std::filesystem::path& import_to);
 
 // The run that `base` names: a run or checkpoint as it is; a Hugging Face folder or a GGUF file is imported into
-// `import_to`, unless an earlier import of the same file is there. `report` is told of an import.
+// `import_to`, unless an earlier import of the same file is there; Error if the file has changed since. `report` is
+// told of an import.
 std::filesystem::path base_run(const std::filesystem::path& base, const std::filesystem::path& import_to,
                                const std::function<void(const std::string&)>& report);
 

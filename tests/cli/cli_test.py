@@ -168,15 +168,20 @@ class Bench(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, ""), run.stdout)
         output = json.loads(run.stdout)
         self.assertEqual((output["preset"], output["threads"], output["teams"]), ("tiny", 2, 1))
-        for key in ("tokens_per_s", "gflops", "fma_peak_gflops", "mfu", "utilisation", "peak_rss_bytes"):
+        for key in ("tokens_per_s", "gflops", "fma_peak_gflops", "peak_rss_bytes"):
             self.assertGreater(output[key], 0, key)
-        # Not that the peak is out of reach: on a busy machine either speed may be that of a slow moment.
-        self.assertAlmostEqual(output["mfu"], output["gflops"] / output["fma_peak_gflops"], places=3)
+        # By arithmetic: on a busy machine the peak may be that of a slow moment, and threads that get their core back late
+        # report waits of the step before, of all the time that this one took or more.
+        share = output["gflops"] / output["fma_peak_gflops"]
+        self.assertEqual(output["mfu"] is None, share > 0.97, output)
+        self.assertAlmostEqual(output["mfu"] or share, share, places=9)
+        waits = [output[key] for key in ("ticket_wait", "team_wait", "queue_wait")]
+        self.assertGreaterEqual(min(waits), 0, output)
+        self.assertAlmostEqual(output["utilisation"], max(0, 1 - sum(waits)), places=9)
         operations_per_token = 1e9 * output["gflops"] / output["tokens_per_s"]  # 6 for each of 0.8 million parameters
         self.assertTrue(4.5e6 < operations_per_token < 7e6, operations_per_token)
         self.assertEqual(output["locks_per_step"] or 0, 0)
-        for key in ("ticket_wait", "team_wait", "queue_wait", "sleeps_per_step"):
-            self.assertGreaterEqual(output[key], 0, key)
+        self.assertGreaterEqual(output["sleeps_per_step"], 0)
         self.assertLessEqual(MACHINE_KEYS, set(output["machine"]))
         self.assertTrue(all(set(result) == RESULT_KEYS for result in output["results"]))
         self.assertIn("train/tiny/3x32/mfu", [result["name"] for result in output["results"]])

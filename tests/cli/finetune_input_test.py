@@ -2,6 +2,11 @@
 
 import json
 import os
+import pathlib
+import re
+import shutil
+import signal
+import time
 
 import program
 from program import TEXT
@@ -12,6 +17,12 @@ GOOD = '{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "
 
 def record(*messages, **more):
     return json.dumps({"messages": [{"role": role, "content": content} for role, content in messages], **more}) + "\n"
+
+
+def catches(process, number):
+    """Whether it has a handler for this signal."""
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+    return int(re.search(r"(?m)^SigCgt:\s*(\w+)$", status)[1], 16) >> (number - 1) & 1
 
 
 class Finetune(program.ProgramTest):
@@ -128,6 +139,52 @@ class Finetune(program.ProgramTest):
         run = self.works("finetune", "--base", self.base, data, "--chat-template", "chatml", "--set",
                          "data.validation_fraction=0", "--run", self.path("cut"))
         self.assertIn("1 of 14 sequences are longer than the context of 160: 0 cut, and 1 dropped", str(run))
+
+    def export(self, seed):
+        """A Hugging Face folder, and the command that starts from it; returns the hash of its weights."""
+        self.train(f"tiny-{seed}", "--steps", "1", "--set", "model.family=llama", "--tokenizer", "byte", "--seed", seed)
+        self.works("export", "--run", self.path(f"tiny-{seed}"), "--to", "hf", "--force", self.path("hf"))
+        command = ("finetune", "--base", self.path("hf"), self.data('{"text": "Hello there."}\n' * 20), "--context", "32",
+                   "--steps", "1")
+        return self.hash(f"tiny-{seed}"), command
+
+    def test_a_base_that_changed_since_its_import(self):
+        """A second command used the import of the first, and trained on the weights of before."""
+        _, command = self.export(1)
+        self.works(*command, "--run", self.path("run"))
+        shutil.rmtree(self.path("run"))
+        self.works(*command, "--run", self.path("run"))  # uses the import
+        shutil.rmtree(self.path("run"))
+        new, command = self.export(2)
+        self.fails(*command, "--run", self.path("run"), says=["run-base: was imported from", "has changed since"])
+        self.assertFalse((self.folder / "run").exists())
+        shutil.rmtree(self.path("run-base"))
+        self.works(*command, "--run", self.path("run"))
+        self.assertEqual(self.info("run-base")["weights_hash"], new)
+
+    def test_stopped_before_the_first_step(self):
+        """It says that nothing was written, but the import was left behind."""
+        _, command = self.export(1)
+        self.data('{"text": "Hello there."}\n' * 100_000)
+        process = program.start(*command, "--run", self.path("run"))
+        while not catches(process, signal.SIGINT):  # after the import, before the data are read
+            self.assertIsNone(process.poll())
+            time.sleep(0.001)
+        self.assertTrue((self.folder / "run-base").exists())
+        process.send_signal(signal.SIGINT)
+        printed, errors = process.communicate(timeout=program.TIMEOUT)
+        self.assertEqual((process.returncode, errors), (130, ""))
+        self.assertIn("nothing was written", printed)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["chats.jsonl", "hf", "tiny-1"])
+
+    def test_two_at_once_import_the_same_base(self):
+        """The one that failed removed what the other had imported, so that often both failed."""
+        weights, command = self.export(1)
+        for i in range(6):
+            both = [program.start(*command, "--run", self.path(f"run-{i}")) for _ in range(2)]
+            errors = [process.communicate(timeout=program.TIMEOUT)[1] for process in both]
+            self.assertEqual(sorted(process.returncode for process in both), [0, 2], errors)
+            self.assertEqual(self.info(f"run-{i}-base")["weights_hash"], weights)
 
     def test_a_run_that_exists(self):
         data = self.data(GOOD)
