@@ -162,6 +162,8 @@ struct RunConfig {
     double noise_alpha = 1.0;
     double temperature = 1.0;
     uint64_t temperature_moves = 10;
+    double opening_share = 0.0;
+    uint64_t opening_moves = 0;
     double resign_below = -1.0;
     double resign_share = 0.9;
     double root_value_share = 0.0;

@@ -120,6 +120,8 @@ RunConfig tictactoe() {
 RunConfig connect4() {
   RunConfig::Selfplay play{.game = "connect4", .generation_games = 400, .generation_steps = 50, .rows = 40'000};
   play.noise_alpha = 1.4;
+  play.opening_share = 0.5;
+  play.opening_moves = 34;
   return board({.layers = 4, .heads = 2, .width = 64, .context = 42}, play, 5000, 256);
 }
 

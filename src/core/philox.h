@@ -45,6 +45,7 @@ enum class Purpose : uint16_t {
   kAugment = 13,        // which symmetry a training row is seen under
   kTestPositions = 14,  // of games
   kTrainedRows = 15,    // which rows of self-play a step trains on
+  kOpening = 16,        // of a game of self-play, numbered as in kSelfPlay
 };
 
 // A stream of 2^32 blocks of four words, identified by its purpose and position. Cheap to copy.

@@ -61,6 +61,8 @@ selfplay::PlaySettings play_settings(const train::RunConfig& config) {
           .noise_alpha = static_cast<float>(play.noise_alpha),
           .temperature = static_cast<float>(play.temperature),
           .temperature_moves = static_cast<uint32_t>(play.temperature_moves),
+          .opening_share = static_cast<float>(play.opening_share),
+          .opening_moves = static_cast<uint32_t>(play.opening_moves),
           .resign_below = static_cast<float>(play.resign_below),
           .resign_share = static_cast<float>(play.resign_share),
           .root_value_share = static_cast<float>(play.root_value_share)};

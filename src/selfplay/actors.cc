@@ -211,7 +211,7 @@ bool Actors::await(const std::function<bool()>& reached, const std::function<voi
 void Actors::count(const GameRecord& record) noexcept {
   const auto add = [](std::atomic<uint64_t>& counter, uint64_t n) { counter.fetch_add(n, std::memory_order_relaxed); };
   add(counters_.games, 1);
-  add(counters_.moves, record.moves.size());
+  add(counters_.moves, record.moves.size() - record.opening);
   add(counters_.rows, record.rows);
   add(counters_.simulations, record.simulations);
   add(counters_.resigned, record.resigned ? 1 : 0);

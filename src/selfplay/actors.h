@@ -53,7 +53,7 @@ struct ActorSettings {
 };
 
 struct ActorStats {
-  uint64_t games = 0, moves = 0, rows = 0, simulations = 0, resigned = 0;  // of games that ended
+  uint64_t games = 0, moves = 0, rows = 0, simulations = 0, resigned = 0;  // of games that ended, without openings
   uint64_t first_player_wins = 0, draws = 0;
   BatchCounters batches = {};
 };

@@ -7,7 +7,7 @@ namespace quern::selfplay {
 namespace {
 
 // The blocks of a move's stream.
-constexpr uint32_t kSearchBlock = 0;  // full or cheap; in the first move, whether players may resign
+constexpr uint32_t kSearchBlock = 0;  // full or cheap; of the first move of a game, also whether players may resign
 constexpr uint32_t kChoiceBlock = 1;
 constexpr uint32_t kNoiseBlock = 2;  // and all that follow
 
@@ -31,15 +31,42 @@ void GamePlayer::start(uint64_t seed, uint64_t number, uint64_t version) {
   record_.version = version;
   movers_.clear();
   over_ = false;
-  search_.reset(*game_.start());
+  RandomWords words(stream(0), kSearchBlock);
+  words.uniform();
+  may_resign_ = words.uniform() < static_cast<double>(settings_.resign_share);
+  const std::unique_ptr<games::Position> position = game_.start();
+  play_opening(*position);
+  search_.reset(*position);
   begin_move();
+}
+
+void GamePlayer::play_opening(games::Position& position) {
+  if (settings_.opening_share == 0) return;
+  RandomWords words(move_stream(Purpose::kOpening, seed_, record_.number, 0));
+  if (words.uniform() >= static_cast<double>(settings_.opening_share)) return;
+  std::vector<games::Action> legal;
+  for (uint32_t left = words.below(settings_.opening_moves + 1); left > 0; --left) {
+    position.legal_actions(legal);
+    const uint32_t first = words.below(static_cast<uint32_t>(legal.size()));
+    size_t tried = 0;
+    for (; tried < legal.size(); ++tried) {  // from the first one on, a move that does not end the game
+      const games::Action action = legal[(first + tried) % legal.size()];
+      const std::unique_ptr<games::Position> next = position.clone();
+      next->play(action);
+      if (next->over()) continue;
+      position.play(action);
+      record_.moves.push_back(action);
+      break;
+    }
+    if (tried == legal.size()) break;
+  }
+  record_.opening = record_.moves.size();
 }
 
 void GamePlayer::begin_move() {
   const RandomStream random = stream(record_.moves.size());
   RandomWords words(random, kSearchBlock);
   full_ = words.uniform() < static_cast<double>(settings_.full_share);
-  if (record_.moves.empty()) may_resign_ = words.uniform() < static_cast<double>(settings_.resign_share);
   const uint32_t simulations = full_ ? settings_.simulations : settings_.cheap_simulations;
   record_.simulations += simulations;
   search_.begin(simulations, {full_ ? settings_.noise_share : 0, settings_.noise_alpha, random, kNoiseBlock});

@@ -29,6 +29,7 @@ class GamePlayer {
   GameRecord& record() noexcept { return record_; }
 
  private:
+  void play_opening(games::Position& position);
   void begin_move();
   void finish_move();
   void record_position();

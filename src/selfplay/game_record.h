@@ -15,6 +15,7 @@ struct GameRecord {
   games::Outcome outcome = games::Outcome::kDraw;  // for the player who began
   bool resigned = false;
   std::vector<games::Action> moves;
+  size_t opening = 0;  // how many of them, at the beginning, were drawn at random
   uint64_t simulations = 0;
 
   // One after another for each recorded search, in the order of the game; see rows.h.
@@ -25,7 +26,7 @@ struct GameRecord {
 
   // Empties it, and keeps the memory.
   void clear() noexcept {
-    number = version = simulations = rows = 0;
+    number = version = simulations = rows = opening = 0;
     outcome = games::Outcome::kDraw;
     resigned = false;
     moves.clear();

@@ -35,6 +35,11 @@ struct PlaySettings {
   float temperature = 1.0f;
   uint32_t temperature_moves = 10;
 
+  // This share of the games begins with random legal moves that do not end it: a number of them drawn from 0 to
+  // `opening_moves`. So a network also learns positions that good play does not lead to.
+  float opening_share = 0.0f;
+  uint32_t opening_moves = 0;
+
   // A player resigns when the root's score is below this after a search; -1 for never. Only in this share of the games,
   // so that the others show how often it would have been wrong.
   float resign_below = -1.0f;

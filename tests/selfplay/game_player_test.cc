@@ -164,6 +164,31 @@ TEST(GamePlayer, ResignsWhenItsScoreIsBelowTheThreshold) {
   }
 }
 
+TEST(GamePlayer, OpeningsAreRandomMovesThatDoNotEndTheGameAndAreNotTrained) {
+  const HashedModel model(kGame, 1);
+  PlaySettings settings = kAll;
+  settings.opening_share = 0.5f;
+  settings.opening_moves = 8;
+  std::set<size_t> lengths;
+  std::set<std::vector<games::Action>> openings;
+  size_t with = 0;
+  for (uint64_t number = 0; number < 400; ++number) {
+    const GameRecord record = play_alone(kGame, settings, model, 3, number);
+    with += record.opening > 0;
+    lengths.insert(record.opening);
+    openings.insert({record.moves.begin(), record.moves.begin() + static_cast<ptrdiff_t>(record.opening)});
+    EXPECT_FALSE(position_after(record, record.opening)->over());
+    ASSERT_EQ(record.rows, record.moves.size() - record.opening);
+    EXPECT_EQ(record.simulations, 60 * record.rows);
+    std::vector<float> planes(18);
+    position_after(record, record.opening)->write_planes(planes);
+    EXPECT_TRUE(quern::test::same_bits(planes, std::span(record.planes).first(18)));
+  }
+  EXPECT_NEAR(static_cast<double>(with) / 400, 0.5 * 8 / 9, 0.08);  // a ninth of the openings has no moves
+  EXPECT_GE(lengths.size(), 8u);
+  EXPECT_GT(openings.size(), 120u);
+}
+
 TEST(GamePlayer, BadSettingsAreAnError) {
   const auto expect_refused = [](const char* message, const PlaySettings& settings) {
     try {
