@@ -37,6 +37,13 @@ class Connect4Position final : public Position {
     moves_[count_++] = static_cast<uint8_t>(action);
   }
 
+  std::optional<Outcome> result_after(Action action) const override {
+    Board next = board_;
+    next.play(action);
+    if (!next.over()) return std::nullopt;
+    return next.lost() ? Outcome::kWin : Outcome::kDraw;
+  }
+
   bool over() const override { return board_.over(); }
   Outcome outcome() const override { return board_.lost() ? Outcome::kLoss : Outcome::kDraw; }
 

@@ -7,6 +7,13 @@
 
 namespace quern::games {
 
+std::optional<Outcome> Position::result_after(Action action) const {
+  const std::unique_ptr<Position> next = clone();
+  next->play(action);
+  if (!next->over()) return std::nullopt;
+  return flipped(next->outcome());
+}
+
 std::unique_ptr<Game> make_game(std::string_view name) {
   if (name == "tictactoe") return make_tictactoe();
   if (name == "connect4") return make_connect4();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ using Action = uint16_t;
 
 // The result of a finished game for one of the players.
 enum class Outcome : uint8_t { kLoss, kDraw, kWin };
+
+// The same result for the other player.
+constexpr Outcome flipped(Outcome outcome) { return static_cast<Outcome>(2 - static_cast<int>(outcome)); }
 
 struct GameSpec {
   std::string name;      // as on the command line
@@ -45,6 +49,9 @@ class Position {
   virtual void legal_actions(std::vector<Action>& out) const = 0;
   // Makes a move, which must be legal.
   virtual void play(Action action) = 0;
+
+  // The result for the player who makes this legal move, if it ends the game. The default makes it on a copy.
+  virtual std::optional<Outcome> result_after(Action action) const;
 
   virtual bool over() const = 0;
   // The result of a game that is over, for the player whose turn it would be.

@@ -23,8 +23,6 @@ struct Counters {
   std::atomic<size_t> next{0}, done{0};
 };
 
-games::Action best_of(const Search& search) { return search.root_edges()[most_visited(search.root_edges())].action; }
-
 // What a thread owns. It takes the next position whenever one of its searches is done.
 class ChoosingThread {
  public:
@@ -95,7 +93,8 @@ class ChoosingThread {
   }
 
   void finish(Place& place) {
-    chosen_[place.index].searched = best_of(place.search);
+    const std::span<const Edge> edges = place.search.root_edges();
+    chosen_[place.index].searched = edges[most_visited(edges)].action;
     place.searching = false;
     counters_.done.fetch_add(1, std::memory_order_relaxed);
   }
@@ -105,7 +104,8 @@ class ChoosingThread {
     const bool is_root = place.search.nodes() == 0;
     place.search.take(priors, value);
     if (!is_root) return;
-    chosen_[place.index].policy = best_of(place.search);
+    const std::span<const Edge> edges = place.search.root_edges();
+    chosen_[place.index].policy = edges[most_probable(edges)].action;
     chosen_[place.index].value = value;
   }
 

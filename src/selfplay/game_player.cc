@@ -11,8 +11,6 @@ constexpr uint32_t kSearchBlock = 0;  // full or cheap; of the first move of a g
 constexpr uint32_t kChoiceBlock = 1;
 constexpr uint32_t kNoiseBlock = 2;  // and all that follow
 
-games::Outcome flipped(games::Outcome outcome) { return static_cast<games::Outcome>(2 - static_cast<int>(outcome)); }
-
 }  // namespace
 
 GamePlayer::GamePlayer(const games::Game& game, const PlaySettings& settings)
@@ -83,6 +81,7 @@ const games::Position* GamePlayer::next_leaf() {
 void GamePlayer::finish_move() {
   if (full_) record_position();
   const int player = search_.position().player();
+  if (search_.root_proof() != Proof::kNone) return finish_game(outcome_of(search_.root_proof()), player);
   if (resigns()) {
     record_.resigned = true;
     return finish_game(games::Outcome::kLoss, player);
@@ -103,8 +102,10 @@ void GamePlayer::record_position() {
 
   record_.policies.resize((record_.rows + 1) * spec.actions, -1.0f);
   float* const policy = record_.policies.data() + record_.rows * spec.actions;
-  const auto visits = static_cast<float>(search_.root_visits());
-  for (const Edge& edge : search_.root_edges()) policy[edge.action] = static_cast<float>(edge.visits) / visits;
+  const std::span<const Edge> edges = search_.root_edges();
+  shares_.resize(edges.size());
+  write_shares(edges, shares_);
+  for (size_t i = 0; i < edges.size(); ++i) policy[edges[i].action] = shares_[i];
 
   const Wdl value = search_.root_value();  // mixed with the result at the end
   record_.outcomes.insert(record_.outcomes.end(), {value.win, value.draw, value.loss});

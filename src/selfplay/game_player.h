@@ -1,4 +1,5 @@
-// One game of self-play: a search for every move, until the game is over. A state machine like Search.
+// One game of self-play: a search for every move, until the game is over or its result is certain. A state machine like
+// Search.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,7 @@ class GamePlayer {
   Search search_;
   GameRecord record_;
   std::vector<uint8_t> movers_;  // of the rows
+  std::vector<float> shares_;    // of the moves of a row
   uint64_t seed_ = 0;
   bool over_ = true;
   bool full_ = false;        // the current search

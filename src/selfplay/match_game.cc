@@ -54,7 +54,7 @@ void MatchGame::make_move(games::Action action) {
 
 games::Outcome MatchGame::outcome() const {
   const games::Outcome outcome = position_->outcome();
-  return mover_ == 0 ? outcome : static_cast<games::Outcome>(2 - static_cast<int>(outcome));
+  return mover_ == 0 ? outcome : games::flipped(outcome);
 }
 
 }  // namespace quern::selfplay

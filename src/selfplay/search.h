@@ -30,6 +30,10 @@ struct RootNoise {
   uint32_t first_block = 0;  // of the stream
 };
 
+// Results that are certain are not estimated. A position whose moves include one that wins the game at once is never
+// evaluated; a result that follows from those of all moves goes up the tree; a move that is proven to lose is not
+// searched while there are others; and a search ends when its root is decided.
+//
 // A tree has at most one leaf in flight: no simulation starts before the one before it is counted. So the result is a
 // function of the position, the evaluations, the settings and the noise, no matter what else a batch contains, and no
 // virtual loss is needed. One thread. It allocates only while the tree grows beyond its largest size so far, apart from
@@ -42,11 +46,12 @@ class Search {
   void reset(const games::Position& root);
 
   // Starts a search of `simulations` in addition to those that are kept from earlier searches. The evaluation of a root
-  // that has none does not count. The game must not be over at the root.
+  // that has none does not count; with 0 simulations, nothing is proven of it. The game must not be over at the root.
   void begin(uint32_t simulations, const RootNoise& noise = {});
 
   // Runs simulations until one needs an evaluation: of the returned position, which is valid until the next call of a
-  // function that is not const. Null when the search is done. Call take() before it is called again.
+  // function that is not const. Null when the search is done. Call take() before it is called again. A root without an
+  // evaluation always needs one.
   const games::Position* next_leaf();
   std::span<const games::Action> leaf_actions() const noexcept { return leaf_actions_; }
 
@@ -58,8 +63,11 @@ class Search {
   // The legal moves at the root, in ascending order; empty if it has not been evaluated.
   std::span<const Edge> root_edges() const noexcept;
   uint32_t root_visits() const noexcept;  // the sum over root_edges()
-  // The mean value of the root for the player to move, over its evaluation and all its simulations.
+  // The value of the root for the player to move: its proof, or the mean over its evaluation and all simulations but
+  // those of moves that are proven to lose.
   Wdl root_value() const noexcept;
+  // Of the root; kNone before its evaluation.
+  Proof root_proof() const noexcept { return root_proof_; }
   size_t nodes() const noexcept { return tree_.nodes(); }
   // The line that the search expects: the most visited moves from the root on, at most `limit`. The first one is the
   // move to play, even without visits; empty if the root has not been evaluated.
@@ -70,17 +78,27 @@ class Search {
   void advance(games::Action action);
 
  private:
+  void forget() noexcept;
   uint32_t select(const Node& node) const noexcept;
-  uint32_t descend() noexcept;
+  bool descend() noexcept;
   void place_leaf();
-  void back_up(float score, float draw) noexcept;
+  void prove_moves();
+  void forget_proofs() noexcept;
+  Proof proof_of_moves(const Node& node) const noexcept;
+  void back_up(const Wdl& value, Proof proof) noexcept;
   void add_noise();
 
   SearchSettings settings_;
   Tree tree_;
   std::unique_ptr<games::Position> root_, leaf_;
   std::vector<games::Action> leaf_actions_;
-  std::vector<uint32_t> path_;  // edges from the root to the leaf
+  std::vector<Proof> leaf_proofs_;  // of its actions
+  Proof leaf_proof_ = Proof::kNone;
+  Proof root_proof_ = Proof::kNone;
+  struct Step {
+    uint32_t node, edge;
+  };
+  std::vector<Step> path_;      // from the root to the leaf
   std::vector<double> shares_;  // of the noise
   uint32_t simulations_ = 0;    // still to start
   RootNoise noise_;             // to be added when the root has priors; share 0 afterwards

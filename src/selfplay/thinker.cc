@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <tuple>
 #include <utility>
 
 #include "selfplay/priors.h"
@@ -10,6 +12,7 @@ namespace quern::selfplay {
 namespace {
 
 Wdl value_of(const Edge& edge, const Wdl& position) {
+  if (edge.proof != Proof::kNone) return Wdl::of(outcome_of(edge.proof));
   if (edge.visits == 0) return position;
   const auto visits = static_cast<float>(edge.visits);
   const float score = edge.score / visits, draw = edge.draws / visits;
@@ -44,9 +47,10 @@ const Search& Thinker::think(const games::Position& position, uint32_t simulatio
 
 std::vector<RankedMove> ranked_moves(const Search& search) {
   std::vector<Edge> edges(search.root_edges().begin(), search.root_edges().end());
-  std::ranges::stable_sort(edges, [](const Edge& a, const Edge& b) {
-    return a.visits != b.visits ? a.visits > b.visits : a.prior > b.prior;
-  });
+  const auto rank = [](const Edge& edge) {  // what is certain, before visits
+    return std::tuple(edge.proof == Proof::kWin, edge.proof != Proof::kLoss, edge.visits, edge.prior);
+  };
+  std::ranges::stable_sort(edges, std::ranges::greater(), rank);
   const double visits = std::max<uint32_t>(search.root_visits(), 1);
   std::vector<RankedMove> moves;
   for (const Edge& edge : edges) {

@@ -37,7 +37,8 @@ struct RankedMove {
   Wdl value;         // for the player who makes it; that of the position if it was never visited
 };
 
-// All legal moves, the best one first: the most visited, then that with the highest prior.
+// All legal moves, the best one first: one that is proven to win, then the most visited, then that with the highest
+// prior; at last those that are proven to lose.
 std::vector<RankedMove> ranked_moves(const Search& search);
 
 }  // namespace quern::selfplay

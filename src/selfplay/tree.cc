@@ -4,10 +4,13 @@
 
 namespace quern::selfplay {
 
-uint32_t Tree::add(std::span<const games::Action> actions, std::span<const float> priors, const Wdl& value) {
+uint32_t Tree::add(std::span<const games::Action> actions, std::span<const Proof> proofs, std::span<const float> priors,
+                   const Wdl& value) {
   if (edges_.size() + actions.size() >= kNoNode) throw Error("[selfplay] a search tree has too many moves");
   const auto first = static_cast<uint32_t>(edges_.size());
-  for (size_t i = 0; i < actions.size(); ++i) edges_.push_back({.prior = priors[i], .action = actions[i]});
+  for (size_t i = 0; i < actions.size(); ++i) {
+    edges_.push_back({.prior = priors.empty() ? 0 : priors[i], .action = actions[i], .proof = proofs[i]});
+  }
   nodes_.push_back({first, static_cast<uint32_t>(actions.size()), value.score(), value.draw});
   return static_cast<uint32_t>(nodes_.size() - 1);
 }

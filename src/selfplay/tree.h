@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "selfplay/proof.h"
 #include "selfplay/wdl.h"
 
 namespace quern::selfplay {
@@ -18,20 +19,19 @@ struct Edge {
   uint32_t visits = 0;
   float score = 0;           // sum of scores
   float draws = 0;           // sum of probabilities of a draw
-  uint32_t child = kNoNode;  // until the first visit
+  uint32_t child = kNoNode;  // until the first visit that does not end the game
   games::Action action = 0;
+  Proof proof = Proof::kNone;  // the result, if it is certain, for the player who makes the move
 };
 static_assert(sizeof(Edge) == 24);
 
-// A position that was evaluated, or where the game is over: then it has no edges, and the value is exact. The value is
-// for the player to move.
+// A position that was evaluated, or whose moves decided it first; then the priors are 0, and no simulation goes there.
+// The value is for the player to move.
 struct Node {
   uint32_t first_edge = 0;
   uint32_t edges = 0;
   float score = 0;
   float draw = 0;
-
-  bool terminal() const noexcept { return edges == 0; }
 };
 
 // One thread. Allocates only while it grows beyond the largest size it has had.
@@ -45,9 +45,10 @@ class Tree {
   std::span<Edge> edges(const Node& node) noexcept { return {edges_.data() + node.first_edge, node.edges}; }
   std::span<const Edge> edges(const Node& node) const noexcept { return {edges_.data() + node.first_edge, node.edges}; }
 
-  // Adds a node; the first one is the root, number 0. `actions` are empty for the end of a game, and have a prior each.
-  // Moves nodes and edges in memory.
-  uint32_t add(std::span<const games::Action> actions, std::span<const float> priors, const Wdl& value);
+  // Adds a node; the first one is the root, number 0. `actions` have a prior and a proof each; without priors, all of
+  // them are 0. Moves nodes and edges in memory.
+  uint32_t add(std::span<const games::Action> actions, std::span<const Proof> proofs, std::span<const float> priors,
+               const Wdl& value);
 
   // Frees all nodes that are not below `root`, which becomes number 0. Time in proportion to what stays.
   void keep_subtree(uint32_t root);

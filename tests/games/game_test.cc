@@ -43,6 +43,24 @@ TEST_P(EveryGame, EndsWithinItsLimitAndHasMovesUntilThen) {
   }
 }
 
+TEST_P(EveryGame, KnowsWhichMovesEndIt) {
+  size_t ends = 0;
+  for (unsigned seed = 0; seed < games() / 4; ++seed) {
+    visit_random_game(*game_, seed, [&](const Position& position) {
+      for (const Action action : legal(position)) {
+        const auto next = position.clone();
+        next->play(action);
+        const std::optional<Outcome> result = position.result_after(action);
+        ASSERT_EQ(result.has_value(), next->over());
+        if (!result) continue;
+        ASSERT_EQ(*result, flipped(next->outcome()));
+        ++ends;
+      }
+    });
+  }
+  EXPECT_GT(ends, games() / 4);
+}
+
 TEST_P(EveryGame, LegalActionsAscendBelowTheLimit) {
   visit_random_game(*game_, 1, [&](const Position& position) {
     const std::vector<Action> actions = legal(position);

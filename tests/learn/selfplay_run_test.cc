@@ -33,14 +33,14 @@ struct Watcher : train::Observer {
   }
   void on_selfplay(const train::SelfplayReport& report) override {
     if (report.complete) generations.push_back(report);
-    if (!report.complete && report.games > stop_at_games) stop = true;
+    if (generations.size() >= stop_after_generations) stop = true;
   }
   void on_rating(const train::RatingReport& report) override { ratings.push_back(report); }
   void on_warning(const std::string& text) override { warnings.push_back(text); }
   void on_settings(const train::SettingsReport& report) override { changes.push_back(report.change); }
 
   std::atomic<bool> stop{false};
-  uint64_t stop_after = UINT64_MAX, stop_at_games = UINT64_MAX;
+  uint64_t stop_after = UINT64_MAX, stop_after_generations = UINT64_MAX;
   std::vector<double> losses;
   std::vector<train::SelfplayReport> generations;
   std::vector<train::RatingReport> ratings;
@@ -157,22 +157,26 @@ TEST_F(SelfplayRun, StoppedAtAnyStepAndResumedIsBitIdentical) {
   }
 }
 
-// The checkpoint is then of the generation before.
+// Asked to stop when a generation is trained: the run notices it while it waits for the games of the next one, which
+// take far longer. With a lag of 1, they began during the training.
 TEST_F(SelfplayRun, StoppedWhileGamesArePlayedAndResumedIsBitIdentical) {
-  RunConfig config = small_config();
-  config.selfplay.generation_games = 300;
-  config.selfplay.games_at_once = 2;
-  config.selfplay.simulations = config.selfplay.cheap_simulations = 1000;
-  config.selfplay.lag = 0;  // waits for games
-  config.train.steps = 12;
-  const std::string expected = hash_of(config, "whole");
-  watcher_.stop_at_games = 310;
-  const RunResult stopped = start(config, "stopped");
-  ASSERT_FALSE(stopped.finished);
-  EXPECT_EQ(stopped.step % 4, 0u);
-  watcher_.stop_at_games = UINT64_MAX;
-  EXPECT_TRUE(resume("stopped").finished);
-  EXPECT_EQ(hash("stopped"), expected);
+  for (const uint64_t lag : {0u, 1u}) {
+    RunConfig config = small_config();
+    config.selfplay.generation_games = 300;
+    config.selfplay.games_at_once = 2;
+    config.selfplay.simulations = config.selfplay.cheap_simulations = 1000;
+    config.selfplay.lag = lag;
+    config.train.steps = 12;
+    const std::string name = "lag-" + std::to_string(lag), expected = hash_of(config, name);
+    watcher_.generations.clear();
+    watcher_.stop_after_generations = 1;
+    const RunResult stopped = start(config, name + "-stopped");
+    ASSERT_FALSE(stopped.finished);
+    EXPECT_EQ(stopped.step, 4u);
+    watcher_.stop_after_generations = UINT64_MAX;
+    EXPECT_TRUE(resume(name + "-stopped").finished);
+    EXPECT_EQ(hash(name + "-stopped"), expected);
+  }
 }
 
 TEST_F(SelfplayRun, AnExtendedRunIsThatOfItsHistory) {

@@ -60,19 +60,34 @@ TEST(GamePlayer, PoliciesAreSharesOfLegalMovesAndMinusOneElsewhere) {
   }
 }
 
+// One for every move, and one that proved the result without a move.
+size_t searches(const GameRecord& record) {
+  const bool over = position_after(record, record.moves.size())->over();
+  return record.moves.size() - record.opening + (over ? 0 : 1);
+}
+
+TEST(GamePlayer, EndsAsSoonAsTheResultIsCertain) {
+  const HashedModel model(kGame, 2);
+  size_t proven = 0;
+  for (uint64_t number = 0; number < 40; ++number) {
+    const GameRecord record = play_alone(kGame, kAll, model, 1, number);
+    proven += position_after(record, record.moves.size())->over() ? 0 : 1;
+  }
+  EXPECT_GT(proven, 20u);
+}
+
 TEST(GamePlayer, OutcomesAreTheResultFromTheMoversView) {
   const HashedModel model(kGame, 2);
   std::set<games::Outcome> seen;
   for (uint64_t number = 0; number < 40; ++number) {
     const GameRecord record = play_alone(kGame, kAll, model, 1, number);
     seen.insert(record.outcome);
+    // A game ends when its result is certain, which is that of perfect play from there on.
     const std::unique_ptr<games::Position> end = position_after(record, record.moves.size());
-    const bool drawn = end->outcome() == Outcome::kDraw;
-    EXPECT_EQ(drawn, record.outcome == Outcome::kDraw);
-    // The player who moved last has won, if anybody has: player 0 after an odd number of moves.
-    if (!drawn) {
-      EXPECT_EQ(record.outcome == Outcome::kWin, record.moves.size() % 2 == 1);
-    }
+    const int score = perfect_score(*end);
+    EXPECT_EQ(static_cast<int>(record.outcome) - 1, end->player() == 0 ? score : -score);
+    EXPECT_EQ(record.rows, searches(record));
+    const bool drawn = score == 0;
     for (size_t row = 0; row < record.rows; ++row) {
       const bool wins = !drawn && (row % 2 == 0) == (record.outcome == Outcome::kWin);
       EXPECT_EQ(record.outcomes[3 * row], wins ? 1 : 0);
@@ -104,7 +119,7 @@ TEST(GamePlayer, TheShareOfFullSearchesIsRecorded) {
   uint64_t rows = 0, moves = 0, simulations = 0;
   for (uint64_t number = 0; number < 400; ++number) {
     const GameRecord record = play_alone(kGame, settings, model, 1, number);
-    rows += record.rows, moves += record.moves.size(), simulations += record.simulations;
+    rows += record.rows, moves += searches(record), simulations += record.simulations;
   }
   EXPECT_NEAR(static_cast<double>(rows) / static_cast<double>(moves), 0.25, 0.04);
   EXPECT_EQ(simulations, rows * 60 + (moves - rows) * 10);
@@ -143,6 +158,7 @@ TEST(GamePlayer, ResignsWhenItsScoreIsBelowTheThreshold) {
   settings.resign_below = -0.7f;
   settings.resign_share = 0.5f;
   settings.temperature = 5;  // mistakes, so that somebody is lost
+  settings.simulations = 3;  // too few to prove it
   size_t resigned = 0, decided = 0;
   for (uint64_t number = 0; number < 200; ++number) {
     const GameRecord record = play_alone(kGame, settings, model, 1, number);
@@ -178,7 +194,7 @@ TEST(GamePlayer, OpeningsAreRandomMovesThatDoNotEndTheGameAndAreNotTrained) {
     lengths.insert(record.opening);
     openings.insert({record.moves.begin(), record.moves.begin() + static_cast<ptrdiff_t>(record.opening)});
     EXPECT_FALSE(position_after(record, record.opening)->over());
-    ASSERT_EQ(record.rows, record.moves.size() - record.opening);
+    ASSERT_EQ(record.rows, searches(record));
     EXPECT_EQ(record.simulations, 60 * record.rows);
     std::vector<float> planes(18);
     position_after(record, record.opening)->write_planes(planes);

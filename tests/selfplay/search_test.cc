@@ -84,16 +84,86 @@ TEST(Search, VisitsSumToTheSimulations) {
   }
 }
 
-TEST(Search, EvaluatesNoPositionOfTheTreeTwiceAndNoTerminalOne) {
+TEST(Search, EvaluatesNoPositionTwiceAndNoneThatItsMovesDecide) {
   const PerfectModel model(kGame);
-  const Search search = searched("0448", 0, model);
+  searched("0448", 0, model);
   EXPECT_EQ(model.evaluations, 1u);  // the root
-  EXPECT_EQ(search.root_visits(), 0u);
   model.evaluations = 0;
   const Search whole = searched("04823", 3000, model);  // 4 moves are left: at most 4! + 4 * 3 * 2 + ... nodes
-  EXPECT_EQ(whole.root_visits(), 3000u);
-  EXPECT_LT(model.evaluations, 4u + 12 + 24 + 1);
-  EXPECT_LE(whole.nodes(), 1u + 4 + 12 + 24 + 24);
+  EXPECT_LE(model.evaluations, 1u + 4 + 12);
+  EXPECT_LE(whole.nodes(), 1u + 4 + 12 + 24);
+}
+
+games::Action drawn(Search& search) {
+  std::vector<games::Action> legal;
+  search.position().legal_actions(legal);
+  return legal[search.root_visits() % legal.size()];
+}
+
+// Wherever the search proves something, at the root or of a move, it is what perfect play gives.
+TEST(Search, WhatIsProvenIsWhatPerfectPlayGives) {
+  size_t decided = 0, moves = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    const HashedModel model(kGame, seed);
+    Search search{SearchSettings{}};
+    search.reset(*kGame.start());
+    while (!search.position().over()) {  // with the subtree of the move that is made
+      search.begin(1 + 7 * (seed % 20));
+      run(search, kGame, model);
+      const int score = perfect_score(search.position());
+      if (search.root_proof() != Proof::kNone) {
+        EXPECT_EQ(Wdl::of(outcome_of(search.root_proof())).score(), score);
+        EXPECT_EQ(search.root_value().score(), score);
+        ++decided;
+      }
+      for (const Edge& edge : search.root_edges()) {
+        if (edge.proof == Proof::kNone) continue;
+        const std::unique_ptr<games::Position> next = search.position().clone();
+        next->play(edge.action);
+        EXPECT_EQ(Wdl::of(outcome_of(edge.proof)).score(), -perfect_score(*next));
+        ++moves;
+      }
+      search.advance(drawn(search));
+    }
+  }
+  EXPECT_GT(decided, 100u);
+  EXPECT_GT(moves, 400u);
+}
+
+TEST(Search, EndsWhenTheRootIsDecided) {
+  const UniformModel model(kGame);
+  Search search = searched("0314", 100, model);  // wins at once
+  EXPECT_EQ(search.root_proof(), Proof::kWin);
+  EXPECT_EQ(search.root_visits(), 0u);
+  EXPECT_EQ(search.line(3), (std::vector<games::Action>{2}));
+  search = searched("0482", 1'000'000, model);
+  EXPECT_EQ(search.root_proof(), perfect_score(search.position()) > 0 ? Proof::kWin : Proof::kDraw);
+  EXPECT_LT(search.root_visits(), 500u);
+  search.begin(100);
+  EXPECT_EQ(search.next_leaf(), nullptr);
+}
+
+TEST(Search, AMoveThatIsProvenToLoseIsNotSearched) {
+  const UniformModel model(kGame);
+  Search search = searched("041", 10, model);  // the opponent wins at 2 unless it is taken
+  for (const Edge& edge : search.root_edges()) {
+    EXPECT_EQ(edge.proof == Proof::kLoss, edge.action != 2 && edge.visits > 0) << edge.action;
+  }
+  const auto before = visits(search);
+  search.begin(300);
+  run(search, kGame, model);
+  for (const auto& [action, count] : visits(search)) {
+    if (before.at(action) > 0 && action != 2) {
+      EXPECT_EQ(count, before.at(action));
+    }
+  }
+}
+
+TEST(Search, WithoutSimulationsTheNetworkAloneDecides) {
+  const HashedModel model(kGame, 6);
+  const Search search = searched("0314", 0, model);
+  EXPECT_EQ(search.root_proof(), Proof::kNone);
+  EXPECT_EQ(most_visited(search.root_edges()), most_probable(search.root_edges()));
 }
 
 TEST(Search, PerfectValuesGiveThePerfectScore) {
