@@ -153,7 +153,7 @@ TEST(Actors, TheBufferDoesNotChangeBetweenAGenerationAndItsVersion) {
   actors.publish(std::make_shared<HashedModel>(kGame, 1));
   ASSERT_TRUE(actors.await_generation(1));
   EXPECT_GT(buffer.total_added(), rows);
-  EXPECT_GE(actors.stats().moves, actors.stats().games * 5);
+  EXPECT_GE(actors.stats().moves, actors.stats().games * 3);  // until a result is proven
 }
 
 TEST(Actors, EndAfterTheLastGame) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,13 @@ class LinePosition : public games::Position {
     won_ = Rules::has_line(own_);
     std::swap(own_, other_);
     ++moves_;
+  }
+
+  std::optional<Outcome> result_after(Action action) const override {  // allocates nothing
+    LinePosition next = *this;
+    next.play(action);
+    if (!next.over()) return std::nullopt;
+    return flipped(next.outcome());
   }
 
   bool over() const override { return won_ || moves_ == Rules::kSquares; }
