@@ -37,7 +37,7 @@ LAYERS = {
     "cli": ["core", "kernels", "data", "chat", "games", "selfplay", "learn", "replay", "checkpoint", "formats", "generate", "dist", "config", "dataset", "evaluate", "train", "diagnose",
             "run", "report"],
     "python": ["core", "kernels", "replay", "checkpoint", "formats", "generate", "config", "evaluate", "api"],
-    "benchmarks": ["core", "kernels", "nn", "data", "replay", "config", "train", "diagnose", "report", "cli"],
+    "benchmarks": ["core", "kernels", "nn", "data", "replay", "games", "selfplay", "config", "train", "diagnose", "run", "learn", "report", "cli"],
 }
 # Files that use a trained model must not reach the folders that train one, not even through other files.
 TRAINING = ("train", "diagnose", "run")

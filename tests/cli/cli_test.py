@@ -35,7 +35,7 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage("bench", "frobnicate", says="unknown command 'frobnicate'; run `quern bench --help`")
 
     def test_bench_needs_a_benchmark(self):
-        self.assert_bad_usage("bench", says="kernels, queue, replay, tokenize, train, diagnostics or --list")
+        self.assert_bad_usage("bench", says="kernels, queue, replay, tokenize, selfplay, train, diagnostics or --list")
 
     def test_unknown_flag(self):
         self.assert_bad_usage("info", "--frobnicate", says="unknown flag '--frobnicate'; run `quern info --help`")
@@ -162,6 +162,10 @@ class Bench(unittest.TestCase):
     def test_tokenize(self):
         names = {result["name"] for result in self.bench("tokenize", "--threads", "2")}
         self.assertLessEqual({"tokenize/gpt2", "tokenize/llama3", "tokenize/sentencepiece/2threads"}, names)
+
+    def test_selfplay(self):
+        names = {result["name"] for result in self.bench("selfplay", "--threads", "2")}
+        self.assertEqual({f"selfplay/connect4/{part}" for part in ("loop", "ingestion", "learner", "mfu")}, names)
 
     def test_train(self):
         run = quern("bench", "train", "--quick", "--json", "--threads", "2", "--batch", "3", "--context", "32")
