@@ -4,13 +4,27 @@
 
 #include "checkpoint/tensor_refs.h"
 #include "core/process_memory.h"
+#include "learn/memory.h"
 #include "learn/settings.h"
 
 namespace quern::learn {
+namespace {
+
+// What self-play takes is planned like what was there before.
+train::Plan make_plan(const train::RunConfig& config, const games::GameSpec& game) {
+  const nn::Declaration model = nn::BoardModel::declare(board_config(config, game));
+  const size_t selfplay = planned_bytes(config, game, model);
+  train::Plan plan = train::make_plan(config, model, resident_bytes() + selfplay);
+  plan.memory.program -= selfplay;
+  plan.memory.selfplay = selfplay;
+  return plan;
+}
+
+}  // namespace
 
 Learner::Learner(const train::RunConfig& config, const games::Game& game, replay::ReplayBuffer& buffer, RunState& state,
                  std::function<void()> look)
-    : plan_(train::make_plan(config, nn::BoardModel::declare(board_config(config, game.spec())), resident_bytes())),
+    : plan_(make_plan(config, game.spec())),
       model_(board_config(config, game.spec()), plan_.packed),
       batches_(game, buffer,
                {.seed = config.train.seed, .symmetries = config.selfplay.symmetries, .look = std::move(look)}),

@@ -53,6 +53,7 @@ std::string plan_table(const Plan& plan, const RunConfig& config) {
   if (m.exchange > 0) text += row("exchange", m.exchange, fmt::format("with {} other ranks", plan.cut.share.ranks - 1));
   if (m.update > 0) text += row("optimizer scratch", m.update, "fp32, for all threads");
   text += row("prefetched batches", m.batches, "");
+  if (m.selfplay > 0) text += row("replay buffer, games", m.selfplay, "about; depends on how the games go");
   const std::string each = m.workers == 1 ? "" : fmt::format(", for each of {} workers", m.workers);
   text += row("activations", m.worker.activations, fmt::format("{}{}", stored, each));
   text += row("working buffers", m.worker.working, m.workers == 1 ? "" : each.substr(2));

@@ -5,10 +5,24 @@
 
 namespace quern::selfplay {
 
+namespace {
+
+// Of a cache that remembers anything.
+size_t entries_for(size_t positions, size_t ways) noexcept { return std::max(std::bit_ceil(positions), ways); }
+size_t priors_for(size_t entries, size_t moves) noexcept { return std::max(entries * moves, games::kMaxActions); }
+
+}  // namespace
+
 EvaluationCache::EvaluationCache(size_t positions, size_t moves) {
   if (positions == 0) return;
-  entries_.resize(std::max(std::bit_ceil(positions), kWays));
-  priors_.resize(std::max(entries_.size() * moves, games::kMaxActions));
+  entries_.resize(entries_for(positions, kWays));
+  priors_.resize(priors_for(entries_.size(), moves));
+}
+
+size_t EvaluationCache::bytes(size_t positions, size_t moves) noexcept {
+  if (positions == 0) return 0;
+  const size_t entries = entries_for(positions, kWays);
+  return entries * sizeof(Entry) + priors_for(entries, moves) * sizeof(float);
 }
 
 size_t EvaluationCache::bytes() const noexcept {

@@ -27,6 +27,9 @@ class EvaluationCache {
   // number of legal moves to reserve space for, on average.
   EvaluationCache(size_t positions, size_t moves);
 
+  // What such a cache takes.
+  static size_t bytes(size_t positions, size_t moves) noexcept;
+
   bool enabled() const noexcept { return !entries_.empty(); }
   size_t bytes() const noexcept;
 

@@ -44,6 +44,16 @@ GameBatch::GameBatch(const games::Game& game, const PlaySettings& settings, cons
   for (size_t i = games_.size(); i-- > 0;) free_.push_back(i);
 }
 
+size_t GameBatch::planned_bytes(const games::GameSpec& spec, const PlaySettings& settings, const BatchSettings& batch) {
+  const size_t moves = usual_moves(spec);
+  const size_t position = sizeof(float) * (spec.planes * spec.squares() + spec.actions + 3);
+  // Kept subtrees, and arrays that double when they are full.
+  const size_t nodes = 5 * std::max(settings.simulations, settings.cheap_simulations) / 2;
+  const size_t tree = nodes * (sizeof(Node) + moves * sizeof(Edge));
+  return EvaluationCache::bytes(batch.cache_positions, moves) +
+         batch.games * (position + tree + planned_record_bytes(spec, settings));
+}
+
 // An evaluator is kept until a new version needs one: the next game usually has the same weights as the last.
 GameBatch::Group& GameBatch::group_of(uint64_t version, const std::shared_ptr<const Model>& model) {
   for (const auto& group : groups_) {

@@ -38,6 +38,9 @@ class GameBatch {
   // The game must outlive the batch. Error for bad settings.
   GameBatch(const games::Game& game, const PlaySettings& settings, const BatchSettings& batch);
 
+  // About how many bytes a batch takes, with games of usual length. The memory of a game grows to that of its longest.
+  static size_t planned_bytes(const games::GameSpec& spec, const PlaySettings& settings, const BatchSettings& batch);
+
   size_t playing() const noexcept { return games_.size() - free_.size(); }
   bool has_room() const noexcept { return !free_.empty(); }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "games/game.h"
+#include "selfplay/settings.h"
 
 namespace quern::selfplay {
 
@@ -37,5 +38,8 @@ struct GameRecord {
 
   bool operator==(const GameRecord&) const = default;
 };
+
+// About how many bytes the record of a game of usual length takes.
+size_t planned_record_bytes(const games::GameSpec& spec, const PlaySettings& settings);
 
 }  // namespace quern::selfplay

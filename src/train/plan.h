@@ -24,12 +24,13 @@ struct MemoryPlan {
   size_t update = 0;               // working memory of the optimizer, all threads
   size_t batches = 0;              // prefetched
   size_t exchange = 0;             // segments that arrive from other ranks
+  size_t selfplay = 0;             // replay buffer, games and the networks that play them (learn/memory.h)
   nn::WorkspaceBytes worker = {};  // of the largest worker
   size_t workers = 1;
   size_t all_workers = 0;  // sum over workers
 
   size_t total() const {
-    return program + weights + packed + gradient + moments + update + batches + exchange + all_workers;
+    return program + weights + packed + gradient + moments + update + batches + exchange + selfplay + all_workers;
   }
 };
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import subprocess
 import time
@@ -51,6 +52,13 @@ class Selfplay(program.ProgramTest):
         self.assertEqual([entry["step"] for entry in entries if "selfplay" in entry], list(range(4, 25, 4)))
         self.assertEqual([entry["step"] for entry in entries if "rating" in entry], [8, 16, 24])
         self.assertIn("24 of 24", self.works("report", "--run", self.path("run")))
+
+    def test_the_plan_counts_buffer_and_games(self):
+        printed = self.selfplay("run", "--set", "selfplay.games_at_once=256", "--set", "selfplay.rows=50000")
+        peak, planned = map(float, re.search(r"memory: peak ([\d.]+) MiB, planned ([\d.]+) MiB", printed).groups())
+        games = float(re.search(r"replay buffer, games +([\d.]+) MiB", printed).group(1))
+        self.assertGreater(games, 20)
+        self.assertLess(peak, 1.1 * planned)
 
     def test_resume_and_extend(self):
         self.selfplay("long", "--steps", "32", "--set", "optimizer.schedule=constant")
