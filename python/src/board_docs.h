@@ -16,8 +16,9 @@ evaluate() works, search() and best_move() do not.
 True)";
 
 inline constexpr const char* kBoardModelDoc =
-    R"(The network of a board game, with weights that never change. Any number of threads can use it. It can be pickled,
-to be sent to the actors of another process.
+    R"(The network of a board game, with weights that never change.
+
+Any number of threads can use it. It can be pickled, to be sent to the actors of another process.
 
 >>> quern.load_board("runs/played")
 <quern.BoardModel runs/played: tictactoe, step 4, ... parameters>)";

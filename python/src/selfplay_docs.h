@@ -46,7 +46,7 @@ and progress, are those of selfplay(). To resume, pass a buffer of the same colu
 ...                            "outcome": ("float32", (3,))}, capacity=1000)
 >>> rows.add_batch(planes=np.zeros((8, 2, 3, 3), np.float32), policy=np.full((8, 9), 1 / 9, np.float32),
 ...                outcome=np.tile(np.float32([0, 1, 0]), (8, 1)))
-array([0, 1, 2, 3, 4, 5, 6, 7], dtype=uint64)
+7
 >>> result = quern.train_board(rows, out="runs/own", steps=3)
 >>> logits, outcomes = quern.load_board("runs/own").evaluate(np.zeros((2, 3, 3), np.float32)))";
 
