@@ -31,7 +31,9 @@ std::vector<checkpoint::TensorRef> weights_of(const BoardModel& self) {
   return checkpoint::tensor_refs(board.parameters(), {const_cast<float*>(values.data()), values.size()});  // read only
 }
 
-py::tuple shape_of(const BoardModel& self) { return py::make_tuple(self.spec.planes, self.spec.rows, self.spec.columns); }
+py::tuple shape_of(const BoardModel& self) {
+  return py::make_tuple(self.spec.planes, self.spec.rows, self.spec.columns);
+}
 
 // The array itself or a batch of it, as float32.
 py::array planes_from(const BoardModel& self, const py::object& planes) {
@@ -54,7 +56,8 @@ py::tuple evaluate(const BoardModel& self, const py::object& planes) {
   const size_t count = several ? static_cast<size_t>(given.shape(0)) : 1;
   const size_t numbers = static_cast<size_t>(given.size());
   const std::vector<float> copy(given.data(), given.data() + numbers);  // others may change it without the GIL
-  py::array_t<float> logits = several ? py::array_t<float>({count, self.spec.actions}) : py::array_t<float>(self.spec.actions);
+  py::array_t<float> logits =
+      several ? py::array_t<float>({count, self.spec.actions}) : py::array_t<float>(self.spec.actions);
   py::array_t<float> outcomes = several ? py::array_t<float>({count, size_t{3}}) : py::array_t<float>(3);
   float* const to_logits = logits.mutable_data();
   float* const to_outcomes = outcomes.mutable_data();
@@ -132,8 +135,8 @@ BoardPtr unpickled(const std::string& path, const std::string& settings, const s
   } else if (!config.has_own_game() && !config.has_own_actors()) {
     game = game_from(py::str(spec.name));
   }
-  return std::make_shared<BoardModel>(path, std::move(config), spec, std::make_shared<learn::Network>(model),
-                                            step, std::move(game));
+  return std::make_shared<BoardModel>(path, std::move(config), spec, std::make_shared<learn::Network>(model), step,
+                                      std::move(game));
 }
 
 // The rules for a run: those that were passed, or the library's. None for a run without them.
@@ -160,12 +163,13 @@ BoardPtr load_board(const std::filesystem::path& run, const py::object& checkpoi
   const std::string wanted = checkpoint_from(checkpoint);
   {
     const py::gil_scoped_release unlocked;
-    board.emplace(learn::load_board(run, [&](const std::string& text) { warnings.push_back(text); }, wanted));
+    board.emplace(learn::load_board(
+        run, [&](const std::string& text) { warnings.push_back(text); }, wanted));
   }
   for (const std::string& warning : warnings) warn(warning);
   std::optional<GameArgument> rules = rules_for(*board, game);
   return std::make_shared<BoardModel>(board->folder, board->config, board->spec, board->network, board->step,
-                                            std::move(rules));
+                                      std::move(rules));
 }
 
 std::string repr(const BoardModel& self) {
@@ -233,8 +237,8 @@ void bind_board_model(py::module_& module) {
       .def("__repr__", repr);
   module.def("_unpickled_board", unpickled, py::arg("path"), py::arg("settings"), py::arg("weights"), py::arg("step"),
              py::arg("rules"));
-  module.def("load_board", load_board, kLoadBoardDoc, py::arg("run"), py::kw_only(),
-             py::arg("checkpoint") = py::none(), py::arg("game") = py::none());
+  module.def("load_board", load_board, kLoadBoardDoc, py::arg("run"), py::kw_only(), py::arg("checkpoint") = py::none(),
+             py::arg("game") = py::none());
 }
 
 }  // namespace quern::python

@@ -122,7 +122,11 @@ void bind_games(py::module_& module) {
           "max_moves", [](const BuiltinGame& self) { return self.rules->spec().max_moves; }, kMaxMovesDoc)
       .def_property_readonly("symmetries", symmetries, kSymmetriesDoc)
       .def(
-          "start", [](const BuiltinGame& self) { return BuiltinPosition{self.rules, self.rules->start()}; }, kStartDoc)
+          "start",
+          [](const BuiltinGame& self) {
+            return BuiltinPosition{self.rules, self.rules->start()};
+          },
+          kStartDoc)
       .def(
           "parse",
           [](const BuiltinGame& self, const Text& text) {

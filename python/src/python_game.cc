@@ -218,8 +218,8 @@ std::shared_ptr<const PythonGame> PythonGame::of(const py::object& rules) {
   for (const char* method : {"start", "legal", "play", "result", "planes"}) attribute(rules, method);
   const GameSpec spec = spec_of(rules);
   const std::string where = fmt::format("[game] {}", spec.name.substr(train::kOwnGamePrefix.size()));
-  const games::GameShape shape(
-      spec, symmetries_from(py::getattr(rules, "symmetries", py::none()), where + ": symmetries"));
+  const games::GameShape shape(spec,
+                               symmetries_from(py::getattr(rules, "symmetries", py::none()), where + ": symmetries"));
   games::check(shape, where);
   const std::shared_ptr<const PythonGame> game(new PythonGame(rules, shape));
   const std::unique_ptr<games::Position> start = game->start();
@@ -242,10 +242,9 @@ py::object PythonGame::ask(const char* method, const Arguments&... arguments) co
     return rules_.attr(method)(arguments...);
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_Exception)) throw;  // KeyboardInterrupt
-    const std::string message =
-        in_python_words(fmt::format("[game] {}: {}(): expected it to return, found {}: {}", title_, method,
-                                    error.type().attr("__name__").cast<std::string>(),
-                                    py::str(error.value()).cast<std::string>()));
+    const std::string message = in_python_words(
+        fmt::format("[game] {}: {}(): expected it to return, found {}: {}", title_, method,
+                    error.type().attr("__name__").cast<std::string>(), py::str(error.value()).cast<std::string>()));
     py::raise_from(error, py::module_::import("quern._quern").attr("Error").ptr(), message.c_str());
     throw py::error_already_set();
   }

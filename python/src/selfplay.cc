@@ -39,9 +39,9 @@ void apply(RunConfig& config, const Request& request) {
 RunConfig preset_of(const GameArgument& game) {
   const games::GameSpec& spec = game.rules->spec();
   if (!game.own) return train::selfplay_preset(spec.name);
-  RunConfig config = train::own_game_preset(
-      std::string_view(spec.name).substr(train::kOwnGamePrefix.size()),
-      {.squares = spec.squares(), .actions = spec.actions, .max_moves = spec.max_moves});
+  RunConfig config =
+      train::own_game_preset(std::string_view(spec.name).substr(train::kOwnGamePrefix.size()),
+                             {.squares = spec.squares(), .actions = spec.actions, .max_moves = spec.max_moves});
   config.selfplay.sizes = learn::sizes_text(spec);
   return config;
 }

@@ -78,8 +78,7 @@ TrainResult train_board_run(const Request& request) {
     throw Error("[train_board] buffer: expected a ReplayBuffer, found {}", shown(request.buffer));
   }
   PyReplay& replay = request.buffer.cast<PyReplay&>();
-  const games::GameShape shape(spec_of(replay.buffer),
-                               symmetries_from(request.symmetries, "[train_board] symmetries"));
+  const games::GameShape shape(spec_of(replay.buffer), symmetries_from(request.symmetries, "[train_board] symmetries"));
   games::check(shape, "[train_board]");
   RunConfig preset = train::positions_preset(shape.spec().squares());
   preset.selfplay.sizes = learn::sizes_text(shape.spec());

@@ -28,7 +28,8 @@ TrainResult run_call(const TrainingCall& call, const train::RunConfig& config);
 // The same for another kind of run: run(options), without the GIL, gets out, resume and the callbacks.
 TrainResult run_call(const TrainingCall& call, const std::function<TrainResult(const TrainOptions&)>& run);
 
-// Calls a callback. Whether the run goes on: None, which a function without a return statement returns, does not stop it.
+// Calls a callback. Whether the run goes on: None, which a function without a return statement returns, does not stop
+// it.
 bool goes_on(const py::object& callback, const py::object& argument);
 
 // Overrides a setting with the argument `where`, unless it is None.

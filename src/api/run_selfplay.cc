@@ -37,9 +37,9 @@ class SelfplayCallbacks final : public Callbacks {
  private:
   void progress(const train::SelfplayReport& report) {
     if (!call_.options.on_preparing) return;
-    const std::string text = call_.own != nullptr
-                                 ? fmt::format("waiting for positions, {} in the buffer", report.rows)
-                                 : fmt::format("playing generation {}, {} games so far", report.generation, report.games);
+    const std::string text =
+        call_.own != nullptr ? fmt::format("waiting for positions, {} in the buffer", report.rows)
+                             : fmt::format("playing generation {}, {} games so far", report.generation, report.games);
     call_.options.on_preparing(text, 0, 0);
   }
 

@@ -142,8 +142,8 @@ constexpr TextField game_sizes() {
   return {[](const RunConfig& config) { return config.selfplay.sizes; },
           [](RunConfig& config, std::string_view text) {
             config.selfplay.sizes = text;
-            return text.size() <= 200 && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_=0123456789 ") ==
-                                             std::string_view::npos;
+            return text.size() <= 200 &&
+                   text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_=0123456789 ") == std::string_view::npos;
           },
           "planes=P rows=R columns=C actions=A max_moves=M"};
 }
@@ -354,7 +354,8 @@ constexpr Field kFields[] = {
      whole<kDiagnostics, &C::Diagnostics::incident_limit>(0, kMany)},
 
     {"selfplay", "game", "The board game to learn, as `quern selfplay GAME` sets it.", game()},
-    {"selfplay", "sizes", "Of a game that is written in Python (python:NAME), or of its positions, as the package records them.",
+    {"selfplay", "sizes",
+     "Of a game that is written in Python (python:NAME), or of its positions, as the package records them.",
      game_sizes()},
     {"selfplay", "synchronous",
      "Weights are published at fixed numbers of games, so that a run has one result; false: as fast as possible.",

@@ -112,7 +112,8 @@ RunConfig board(const RunConfig::Model& size, const RunConfig::Selfplay& play, u
 }
 
 RunConfig tictactoe() {
-  RunConfig::Selfplay play{.game = "tictactoe", .sizes = {}, .generation_games = 100, .generation_steps = 20, .rows = 4000};
+  RunConfig::Selfplay play{
+      .game = "tictactoe", .sizes = {}, .generation_games = 100, .generation_steps = 20, .rows = 4000};
   play.simulations = 50;
   play.cheap_simulations = 10;
   play.full_share = 0.5;
@@ -123,7 +124,8 @@ RunConfig tictactoe() {
 }
 
 RunConfig connect4() {
-  RunConfig::Selfplay play{.game = "connect4", .sizes = {}, .generation_games = 400, .generation_steps = 50, .rows = 40'000};
+  RunConfig::Selfplay play{
+      .game = "connect4", .sizes = {}, .generation_games = 400, .generation_steps = 50, .rows = 40'000};
   play.noise_alpha = 1.4;
   play.opening_share = 0.5;
   play.opening_moves = 34;
@@ -131,7 +133,8 @@ RunConfig connect4() {
 }
 
 RunConfig chess() {
-  RunConfig::Selfplay play{.game = "chess", .sizes = {}, .generation_games = 64, .generation_steps = 30, .rows = 20'000};
+  RunConfig::Selfplay play{
+      .game = "chess", .sizes = {}, .generation_games = 64, .generation_steps = 30, .rows = 20'000};
   play.noise_alpha = 0.3;
   play.temperature_moves = 30;
   play.games_at_once = 64;
@@ -180,7 +183,8 @@ RunConfig selfplay_preset(std::string_view game) {
 
 // Small networks, because rules in Python take longer than an evaluation.
 RunConfig own_game_preset(std::string_view name, const OwnGameSizes& sizes) {
-  RunConfig::Selfplay play{.game = fmt::format("{}{}", kOwnGamePrefix, name), .sizes = {},
+  RunConfig::Selfplay play{.game = fmt::format("{}{}", kOwnGamePrefix, name),
+                           .sizes = {},
                            .generation_games = 100,
                            .generation_steps = 20,
                            .rows = 10'000};
@@ -195,7 +199,8 @@ RunConfig own_game_preset(std::string_view name, const OwnGameSizes& sizes) {
 }
 
 RunConfig positions_preset(size_t squares) {
-  RunConfig::Selfplay play{.game = std::string(kOwnPositions), .sizes = {}, .synchronous = false, .generation_steps = 50};
+  RunConfig::Selfplay play{
+      .game = std::string(kOwnPositions), .sizes = {}, .synchronous = false, .generation_steps = 50};
   play.rating_interval = 0;
   return board(board_size(squares), play, 1000, 64);
 }

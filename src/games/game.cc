@@ -28,8 +28,8 @@ void check_permutation(const std::vector<Number>& numbers, size_t size, const st
     if (number < size) found[number] = true;
   }
   if (numbers.size() == size && std::ranges::all_of(found, [](bool there) { return there; })) return;
-  throw Error("{}: expected each number from 0 to {} once, found {} numbers that are not this", what,
-              size - 1, numbers.size());
+  throw Error("{}: expected each number from 0 to {} once, found {} numbers that are not this", what, size - 1,
+              numbers.size());
 }
 
 }  // namespace
@@ -37,8 +37,7 @@ void check_permutation(const std::vector<Number>& numbers, size_t size, const st
 void check(const GameShape& shape, std::string_view where) {
   const GameSpec& spec = shape.spec();
   const auto expect = [&](std::string_view what, size_t found, size_t low, size_t high) {
-    if (found < low || found > high)
-      throw Error("{}: expected {} to {} {}, found {}", where, low, high, what, found);
+    if (found < low || found > high) throw Error("{}: expected {} to {} {}, found {}", where, low, high, what, found);
   };
   expect("planes", spec.planes, 1, kMaxPlanes);
   expect("rows", spec.rows, 1, kMaxSquares);

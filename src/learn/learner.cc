@@ -6,8 +6,8 @@
 
 namespace quern::learn {
 
-Learner::Learner(const train::RunConfig& config, const games::GameShape& game, replay::ReplayBuffer& buffer, RunState& state,
-                 const ReadAhead* ahead)
+Learner::Learner(const train::RunConfig& config, const games::GameShape& game, replay::ReplayBuffer& buffer,
+                 RunState& state, const ReadAhead* ahead)
     : plan_(train::make_plan(config, nn::BoardModel::declare(board_config(config, game.spec())), resident_bytes())),
       model_(board_config(config, game.spec()), plan_.packed),
       batches_(game, buffer,

@@ -27,7 +27,8 @@ class Learner {
   void begin(uint64_t seed);  // initial weights
   void resume() { trainer_.resume(); }
 
-  // Trainer::step(). It does not wait for the buffer's rate limit. It reads ahead: call release() before the buffer changes, if the run must be reproducible.
+  // Trainer::step(). It does not wait for the buffer's rate limit. It reads ahead: call release() before the buffer
+  // changes, if the run must be reproducible.
   train::StepReport step() { return trainer_.step(); }
   void release() { trainer_.resume(); }
 

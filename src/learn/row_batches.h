@@ -14,8 +14,8 @@ namespace quern::learn {
 
 struct RowOptions {
   uint64_t seed = 1;
-  bool symmetries = true;  // of the game: each row is seen under a random one
-  bool checked = false;    // Error for a row that cannot be trained on, for a buffer that others fill
+  bool symmetries = true;            // of the game: each row is seen under a random one
+  bool checked = false;              // Error for a row that cannot be trained on, for a buffer that others fill
   const ReadAhead* ahead = nullptr;  // bounds how far a reader is ahead; null: it is not
 };
 

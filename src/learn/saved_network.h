@@ -29,12 +29,12 @@ struct SavedNetwork {
 };
 
 // The network of a checkpoint, by default the newest complete one of the run in `folder`; the arguments are those of
-// train::find_checkpoint(). Error if there is no such run or checkpoint, if it is not of self-play, or if the checkpoint
-// is damaged.
+// train::find_checkpoint(). Error if there is no such run or checkpoint, if it is not of self-play, or if the
+// checkpoint is damaged.
 SavedBoard load_board(const std::filesystem::path& folder, const train::Warn& warn, std::string_view wanted = {});
 
-// The same with the rules of its game. `game`: the game that is expected; empty for any. Error if it is another game, or
-// one that games::make_game() does not know.
+// The same with the rules of its game. `game`: the game that is expected; empty for any. Error if it is another game,
+// or one that games::make_game() does not know.
 SavedNetwork load_network(const std::filesystem::path& folder, const train::Warn& warn, std::string_view game = {},
                           std::string_view wanted = {});
 

@@ -63,8 +63,7 @@ Part part_after(const RunConfig& config, uint64_t step) {
 // From the step after that of `saved`, or from the beginning, to the end of the run.
 RunResult play(const RunConfig& config, const Rules& rules, const fs::path& folder, train::Observer& observer,
                const SelfplayOptions& options, std::optional<checkpoint::Checkpoint> saved) {
-  const RunContext run{folder,   *rules.shape, rules.game,           options.own,
-                       observer, options.stop, options.actor_command};
+  const RunContext run{folder, *rules.shape, rules.game, options.own, observer, options.stop, options.actor_command};
   const std::vector<train::RecordedChange> changes = train::recorded_changes(config);
   for (bool first = true;; first = false) {
     const uint64_t step = saved ? saved->state().step : 0;

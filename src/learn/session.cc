@@ -301,11 +301,12 @@ void Session::rate() {
                                  .simulations = static_cast<uint32_t>(config_.selfplay.cheap_simulations),
                                  .search = search_settings(config_)};
   };
-  const selfplay::MatchResult result = selfplay::play_match(*run_.game, player(network), player(progress_.rated.network),
-                                                            {.openings = config_.selfplay.rating_games / 2,
-                                                             .opening_moves = opening_moves(run_.shape.spec()),
-                                                             .seed = config_.train.seed,
-                                                             .threads = learner_.plan().threads});
+  const selfplay::MatchResult result =
+      selfplay::play_match(*run_.game, player(network), player(progress_.rated.network),
+                           {.openings = config_.selfplay.rating_games / 2,
+                            .opening_moves = opening_moves(run_.shape.spec()),
+                            .seed = config_.train.seed,
+                            .threads = learner_.plan().threads});
   const double games = static_cast<double>(result.games());
   const double score = std::clamp(result.score(), 0.5 / games, 1 - 0.5 / games);
   progress_.rated = {network, progress_.rated.elo + 400 * std::log10(score / (1 - score))};
@@ -323,8 +324,8 @@ void Session::save() {
   saved.totals = totals();
   const bool complete = state_.step % config_.selfplay.generation_steps == 0;
   if ((complete || !synchronous()) && !saved.versions.empty()) saved.versions.pop_back();
-  const std::filesystem::path path = save_checkpoint(run_.folder, config_, state_, learner_,
-                                                     made_ ? &*made_ : nullptr, saved);
+  const std::filesystem::path path =
+      save_checkpoint(run_.folder, config_, state_, learner_, made_ ? &*made_ : nullptr, saved);
   saved_step_ = state_.step;
   run_.observer.on_checkpoint(state_.step, path);
 }

@@ -87,7 +87,7 @@ class Session {
   const train::RunConfig config_;
   const uint64_t last_step_;
   RunState state_;
-  Progress progress_;  // its totals are those before this session
+  Progress progress_;                         // its totals are those before this session
   std::optional<replay::ReplayBuffer> made_;  // unless the rows are the caller's
   replay::ReplayBuffer& buffer_;
   std::unique_ptr<AsyncActors> actors_;

@@ -151,8 +151,7 @@ TEST_F(RowBatchesTest, RowsOfOthersAreChecked) {
   EXPECT_EQ(error_of(0, {1.5f, -0.5f}, {0, 1, 0}),
             "[selfplay] row 0 of the buffer: policy: expected shares from 0 to 1, or -1 for a move that is not legal, "
             "found -0.5");
-  EXPECT_EQ(error_of(0, {1}, {2, -1, 0}),
-            "[selfplay] row 0 of the buffer: outcome: expected probabilities, found -1");
+  EXPECT_EQ(error_of(0, {1}, {2, -1, 0}), "[selfplay] row 0 of the buffer: outcome: expected probabilities, found -1");
   EXPECT_EQ(error_of(0, {1}, {1, 1, 0}), "[selfplay] row 0 of the buffer: outcome: expected a sum of 1, found 2");
 }
 

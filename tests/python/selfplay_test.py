@@ -202,7 +202,7 @@ def test_a_resumed_run_needs_the_same_game(folder):
     assert 'selfplay.sizes: expected "planes=2 rows=3 columns=3 actions=9 max_moves=9"' in says and "max_moves=10" in says
     says = str(error_of(lambda: quern.selfplay("tictactoe", out=folder / "run", resume=True)))
     assert says == f"[selfplay] {folder / 'run'}: expected a run of tictactoe, found one of python:nine"
-    for arguments in (["selfplay", "--resume"], ["arena"], ["play"]):
+    for arguments in (["selfplay", "--resume"], ["arena", "--against", "random"], ["play"]):
         done = subprocess.run([QUERN, *arguments, "--run", folder / "run"], capture_output=True, text=True, input="")
         assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
         assert "python:nine: written in Python" in done.stderr, done.stderr
@@ -330,7 +330,7 @@ def test_a_buffer_that_does_not_change_gives_one_result_with_interruptions(folde
 
 def test_buffers_and_rows_that_cannot_be_trained_on_are_errors(folder):
     def error(buffer, **options):
-        return str(error_of(lambda: train_board(buffer, folder / "run", steps=3, **options)))
+        return str(error_of(lambda: train_board(buffer, folder / "run", steps=6, **options)))
 
     columns = "expected the columns planes float32 (P, R, C), policy float32 (A,) and outcome float32 (3,), in this order, found "
     assert columns in error(quern.ReplayBuffer({"x": "float32"}, 10))
@@ -346,9 +346,9 @@ def test_buffers_and_rows_that_cannot_be_trained_on_are_errors(folder):
                           ({"policy": 0.5}, "policy: expected a sum of 1, found 4.5"),
                           ({"outcome": -1}, "outcome: expected probabilities, found -1")):
         run = folder / says.replace(" ", "-")
-        text = str(error_of(lambda: train_board(filled(**changes), run, steps=3)))
+        text = str(error_of(lambda: train_board(filled(**changes), run, steps=6)))
         assert text.startswith("[selfplay] row ") and text.endswith("of the buffer: " + says), text
-    assert train_board(filled(), run, steps=3, resume=True).finished  # the run is not harmed
+    assert train_board(filled(), run, steps=6, resume=True).finished  # the run is not harmed
 
 
 def test_a_wait_for_positions_ends_by_ctrl_c(folder):
