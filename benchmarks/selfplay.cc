@@ -179,7 +179,7 @@ class LearnerRun {
   LearnerRun(const RunConfig& config, const games::Game& game)
       : buffer_(replay::ReplayBuffer::create(selfplay::row_schema(game.spec()), {.capacity = 4096})),
         state_{.precision = "fp32"},
-        learner_(config, game, buffer_, state_, {}) {
+        learner_(config, game, buffer_, state_, nullptr) {
     const Rows rows = random_rows(game, 4096);
     buffer_.add(columns_of(rows), rows.count);
     learner_.begin(1);

@@ -36,7 +36,7 @@ LAYERS = {
     "api": ["core", "data", "games", "selfplay", "learn", "replay", "checkpoint", "formats", "generate", "config", "dataset", "evaluate", "run", "report"],
     "cli": ["core", "kernels", "data", "chat", "games", "selfplay", "learn", "replay", "checkpoint", "formats", "generate", "dist", "config", "dataset", "evaluate", "train", "diagnose",
             "run", "report"],
-    "python": ["core", "kernels", "replay", "checkpoint", "formats", "generate", "config", "evaluate", "api"],
+    "python": ["core", "kernels", "games", "selfplay", "learn", "replay", "checkpoint", "formats", "generate", "config", "evaluate", "api"],
     "benchmarks": ["core", "kernels", "nn", "data", "replay", "games", "selfplay", "config", "train", "diagnose", "run", "learn", "report", "cli"],
 }
 # Files that use a trained model must not reach the folders that train one, not even through other files.

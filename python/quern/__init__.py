@@ -7,13 +7,16 @@
 import numpy as _numpy
 
 from . import _calls, _quern
-from ._quern import (Column, Error, Model, NStepSample, ReplayBuffer, ReplayWriter, Sample, Saving, SequenceSample,
-                     SnapshotResult, Step, TextStream, TrainResult, __version__, finetune, import_model, load,
-                     preset, snapshot_info, train)
+from ._games import Game
+from ._quern import (BoardModel, BuiltinGame, Column, Error, Generation, Model, NStepSample, Position, ReplayBuffer,
+                     ReplayWriter, Sample, Saving, SequenceSample, SnapshotResult, Step, TextStream, TrainResult,
+                     __version__, finetune, game, import_model, load, load_board, preset, selfplay, snapshot_info,
+                     train, train_board)
 
-__all__ = ["Column", "Error", "Model", "NStepSample", "ReplayBuffer", "ReplayWriter", "Sample", "Saving",
-           "SequenceSample", "SnapshotResult", "Step", "TextStream", "TrainResult", "__version__", "finetune", "import_model",
-           "load", "preset", "snapshot_info", "train"]
+__all__ = ["BoardModel", "BuiltinGame", "Column", "Error", "Game", "Generation", "Model", "NStepSample", "Position",
+           "ReplayBuffer", "ReplayWriter", "Sample", "Saving", "SequenceSample", "SnapshotResult", "Step",
+           "TextStream", "TrainResult", "__version__", "finetune", "game", "import_model", "load", "load_board",
+           "preset", "selfplay", "snapshot_info", "train", "train_board"]
 
 if _numpy.__version__.startswith("2.") and not _quern._numpy_2:
     raise ImportError(f"quern was built with pybind11 before 2.12, which cannot use NumPy {_numpy.__version__}: install "
@@ -24,4 +27,9 @@ def _attach(shared, file):  # called when a pickled ReplayBuffer is unpickled, i
     return ReplayBuffer.attach(shared, file)
 
 
-globals().update(_calls.present({name: globals()[name] for name in __all__}))
+def _unpickled_board(path, settings, weights, step, rules):  # called when a pickled BoardModel is unpickled
+    return _quern._unpickled_board(path, settings, weights, step, rules)
+
+
+globals().update(_calls.present({name: globals()[name] for name in __all__ if name != "Game"}))
+Game.__module__ = "quern"

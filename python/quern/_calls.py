@@ -98,7 +98,7 @@ def nearest_setting(word):
 def nearest_argument(binding, word, names):
     """The argument that `word` means. If settings are arguments, the exact name of one counts more than a similar word."""
     similar = next(iter(difflib.get_close_matches(word, names, 1)), None)
-    setting = nearest_setting(word) if binding.name in ("train", "finetune") else None
+    setting = nearest_setting(word) if binding.name in ("train", "finetune", "selfplay", "train_board") else None
     exact = setting and f'.{word}"' in setting
     return setting if exact else similar or setting
 

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/team.h"
 #include "numbers.h"
+#include "texts.h"
 
 namespace quern::python {
 namespace {
@@ -57,6 +58,20 @@ size_t threads_from(const py::object& threads) {
     throw Error("threads: expected a whole number from 1 to {}, found {}", kMaxThreads, shown(threads));
   }
   return whole_from(threads, "threads", 1, kMaxThreads);
+}
+
+std::string checkpoint_from(const py::object& checkpoint) {
+  constexpr const char* kWhat = "[run] checkpoint";
+  if (checkpoint.is_none()) return {};
+  if (py::isinstance<py::str>(checkpoint)) {
+    std::string text = text_from(checkpoint, kWhat);
+    if (!text.empty()) return text;
+  } else if (is_path(checkpoint)) {
+    return path_from(checkpoint, kWhat).string();
+  } else if (PyIndex_Check(checkpoint.ptr()) != 0 && !py::isinstance<py::bool_>(checkpoint)) {
+    return std::to_string(whole_from(checkpoint, kWhat));
+  }
+  throw Error("{}: expected \"newest\", \"best\", the number of a step, or a path, found {}", kWhat, shown(checkpoint));
 }
 
 void check_signals() {

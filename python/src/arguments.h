@@ -26,6 +26,9 @@ Tokens tokens_from(const py::object& object);
 // Number of threads for a function: every core for None. Error unless 1 to kMaxThreads.
 size_t threads_from(const py::object& threads);
 
+// "newest", "best", a step or a path, as find_checkpoint() takes it; empty for None.
+std::string checkpoint_from(const py::object& checkpoint);
+
 // Raises KeyboardInterrupt, or the exception of another signal's handler. Acquires the GIL.
 void check_signals();
 

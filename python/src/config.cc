@@ -18,7 +18,8 @@ namespace quern::python {
 namespace {
 
 constexpr const char* kPresetDoc =
-    R"(Returns the settings of a preset (tiny, small, gpt2, minute or ten-minutes), to pass to train() as `config`.
+    R"(Returns the settings of a preset (tiny, small, gpt2, minute or ten-minutes), to pass to train() as `config`, or of a
+game (tictactoe, connect4 or chess), for selfplay().
 
 >>> config = quern.preset("tiny")
 >>> config["model"]["layers"], config["train"]["steps"]
@@ -88,6 +89,11 @@ void apply_table(train::RunConfig& config, const py::dict& settings, std::string
   }
 }
 
+train::RunConfig preset_of(const std::string& name) {
+  const bool game = name == "tictactoe" || name == "connect4" || name == "chess";
+  return game ? train::selfplay_preset(name) : train::preset(name);
+}
+
 }  // namespace
 
 py::dict to_dict(const train::RunConfig& config) {
@@ -111,7 +117,7 @@ void bind_config(py::module_& module) {
       "Returns the setting that a word is likely to mean, for messages: optimizer.rate for lr; empty if there is none.",
       py::arg("word"));
   module.def(
-      "preset", [](const Text& name) { return to_dict(train::preset(name.value)); }, kPresetDoc, py::arg("name"));
+      "preset", [](const Text& name) { return to_dict(preset_of(name.value)); }, kPresetDoc, py::arg("name"));
 }
 
 }  // namespace quern::python

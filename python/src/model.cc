@@ -30,21 +30,6 @@ namespace {
 
 using train::TrainedModel;
 
-// "newest", "best", a step or a path, as find_checkpoint() takes it; empty for None.
-std::string checkpoint_from(const py::object& checkpoint) {
-  constexpr const char* kWhat = "[run] checkpoint";
-  if (checkpoint.is_none()) return {};
-  if (py::isinstance<py::str>(checkpoint)) {
-    std::string text = text_from(checkpoint, kWhat);
-    if (!text.empty()) return text;
-  } else if (is_path(checkpoint)) {
-    return path_from(checkpoint, kWhat).string();
-  } else if (PyIndex_Check(checkpoint.ptr()) != 0 && !py::isinstance<py::bool_>(checkpoint)) {
-    return std::to_string(whole_from(checkpoint, kWhat));
-  }
-  throw Error("{}: expected \"newest\", \"best\", the number of a step, or a path, found {}", kWhat, shown(checkpoint));
-}
-
 std::shared_ptr<TrainedModel> load(const std::filesystem::path& run, const py::object& checkpoint) {
   const std::string wanted = checkpoint_from(checkpoint);
   std::vector<std::string> warnings;

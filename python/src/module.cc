@@ -55,4 +55,8 @@ PYBIND11_MODULE(_quern, module) {
   quern::python::bind_train(module);
   quern::python::bind_finetune(module);
   quern::python::bind_replay(module);
+  quern::python::bind_games(module);
+  quern::python::bind_board_model(module);
+  quern::python::bind_selfplay(module);
+  quern::python::bind_train_board(module);
 }

@@ -2,7 +2,9 @@
 
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "api/run_training.h"
 #include "arguments.h"
@@ -42,21 +44,15 @@ class Progress {
   py::object bar_;
 };
 
-// Whether the run goes on: None, which a function without a return statement returns, does not stop it.
-bool call_on_step(const py::object& on_step, const Step& step) {
-  const py::object returned = on_step(step);
+}  // namespace
+
+bool goes_on(const py::object& callback, const py::object& argument) {
+  const py::object returned = callback(argument);
   if (returned.is_none()) return true;
   const int truth = PyObject_IsTrue(returned.ptr());
   if (truth < 0) throw py::error_already_set();  // such as an array of several numbers
   return truth != 0;
 }
-
-TrainResult run_unlocked(const TrainOptions& options, const RunConfig& config) {
-  const py::gil_scoped_release unlocked;
-  return api::run_training(options, config);
-}
-
-}  // namespace
 
 void check_call(const TrainingCall& call, const char* function) {
   if (!call.on_step.is_none() && PyCallable_Check(call.on_step.ptr()) == 0) {
@@ -66,6 +62,10 @@ void check_call(const TrainingCall& call, const char* function) {
 }
 
 TrainResult run_call(const TrainingCall& call, const RunConfig& config) {
+  return run_call(call, [&](const TrainOptions& options) { return api::run_training(options, config); });
+}
+
+TrainResult run_call(const TrainingCall& call, const std::function<TrainResult(const TrainOptions&)>& run) {
   TrainOptions options{.out = call.out, .resume = call.resume};
   const Progress progress(call.progress, call.out);
   // Called with the GIL released.
@@ -75,7 +75,7 @@ TrainResult run_call(const TrainingCall& call, const RunConfig& config) {
     bool more = true;
     if (!call.on_step.is_none()) {
       progress.clear();
-      more = call_on_step(call.on_step, step);
+      more = goes_on(call.on_step, py::cast(step));
     }
     progress.step(step);
     return more;
@@ -91,9 +91,13 @@ TrainResult run_call(const TrainingCall& call, const RunConfig& config) {
     progress.preparing(what, done, total);
   };
   try {
-    TrainResult result = run_unlocked(options, config);
+    std::optional<TrainResult> result;
+    {
+      const py::gil_scoped_release unlocked;
+      result = run(options);
+    }
     progress.close();
-    return result;
+    return *std::move(result);
   } catch (...) {
     progress.close();
     throw;

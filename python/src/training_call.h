@@ -4,6 +4,7 @@
 #include <quern/train.h>
 
 #include <filesystem>
+#include <functional>
 #include <string_view>
 
 #include "config/config.h"
@@ -24,6 +25,12 @@ void check_call(const TrainingCall& call, const char* function);
 // Trains with `config`. A function that returns something false or raises, or a signal such as Ctrl-C, ends the run
 // after the step, with a checkpoint. Releases the GIL.
 TrainResult run_call(const TrainingCall& call, const train::RunConfig& config);
+// The same for another kind of run: run(options), without the GIL, gets out, resume and the callbacks.
+TrainResult run_call(const TrainingCall& call, const std::function<TrainResult(const TrainOptions&)>& run);
+
+// Calls a callback. Whether the run goes on: None, which a function without a return statement returns, does not stop
+// it.
+bool goes_on(const py::object& callback, const py::object& argument);
 
 // Overrides a setting with the argument `where`, unless it is None.
 void apply_argument(train::RunConfig& config, const char* setting, const py::object& value, std::string_view where);

@@ -1,15 +1,10 @@
 #include "api/run_training.h"
 
-#include <atomic>
-#include <exception>
-#include <limits>
-
-#include "checkpoint/checkpoint.h"
+#include "api/callbacks.h"
 #include "config/data_sources.h"
 #include "config/history.h"
 #include "config/run_folder.h"
 #include "core/error.h"
-#include "evaluate/load.h"
 #include "report/run_files.h"
 #include "run/observers.h"
 #include "run/run.h"
@@ -17,69 +12,6 @@
 
 namespace quern::api {
 namespace {
-
-// Calls the callbacks of the options. An exception from a callback must not propagate through the run while the run can
-// still be saved: it stops the run, and rethrow() throws it afterwards.
-class Callbacks : public train::Observer {
- public:
-  explicit Callbacks(const TrainOptions& options) : options_(options) {}
-
-  const std::atomic<bool>& stop() const { return stop_; }
-  void rethrow() const {
-    if (thrown_) std::rethrow_exception(thrown_);
-  }
-
-  void on_preparing(std::string_view what, uint64_t done, uint64_t total) override {
-    if (options_.on_preparing) options_.on_preparing(what, done, total);  // nothing to save yet: may throw
-  }
-  void on_start(const train::RunStart& start) override { step_.steps = start.steps; }
-  void on_step(const train::StepReport& report) override;
-  void on_validation(uint64_t, double loss) override { step_.validation_loss = loss; }
-  void on_step_end(uint64_t) override {
-    call([&] {
-      if (options_.on_step && !options_.on_step(step_)) stop_.store(true, std::memory_order_relaxed);
-    });
-  }
-  void on_warning(const std::string& text) override {
-    call([&] {
-      if (options_.on_warning) options_.on_warning(text);
-    });
-  }
-
- private:
-  template <typename Function>
-  void call(const Function& function) {
-    try {
-      function();
-    } catch (...) {
-      if (!thrown_) thrown_ = std::current_exception();
-      stop_.store(true, std::memory_order_relaxed);  // runs on the training thread
-    }
-  }
-
-  const TrainOptions& options_;
-  Step step_;
-  std::exception_ptr thrown_;
-  std::atomic<bool> stop_{false};
-};
-
-void Callbacks::on_step(const train::StepReport& report) {
-  step_ = {.step = report.step,
-           .steps = step_.steps,
-           .loss = report.loss,
-           .validation_loss = {},
-           .learning_rate = report.rate,
-           .gradient_norm = report.gradient_norm,
-           .skipped = report.skipped(),
-           .tokens = report.tokens,
-           .seconds = report.seconds};
-}
-
-std::string newest_hash(const std::filesystem::path& folder, train::Observer& observer) {
-  const auto warn = [&](const std::string& text) { observer.on_warning(text); };
-  const auto newest = train::newest_checkpoint(folder, warn, checkpoint::Parts::kWeights);
-  return newest ? checkpoint::weights_hash(newest->model()) : "";
-}
 
 void check_sources(const TrainOptions& options) {
   if (options.init_from.empty()) return;
@@ -128,12 +60,7 @@ TrainResult run_training(const TrainOptions& options, const train::RunConfig& co
   train::Observers observers{&files, &callbacks};
   const auto go = options.resume ? train::resume_run : train::start_run;
   const train::RunResult run = go(config, folder, observers, callbacks.stop(), nullptr);
-  TrainResult result{.path = options.out,
-                     .step = run.step,
-                     .finished = run.finished,
-                     .loss = run.loss.value_or(std::numeric_limits<double>::quiet_NaN()),
-                     .validation_loss = run.validation_loss,
-                     .weights_hash = newest_hash(folder, callbacks)};
+  TrainResult result = result_of(run, options.out, folder, callbacks);
   callbacks.rethrow();
   return result;
 }

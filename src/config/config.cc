@@ -181,9 +181,30 @@ void check_chat(const RunConfig::Data& data) {
   if (data.broadcast) refuse("data.broadcast", "true");
 }
 
+// Games that are written in Python, and positions of actors that are.
+void check_own_game(const RunConfig& config) {
+  const RunConfig::Selfplay& play = config.selfplay;
+  const bool sizes = config.has_own_game() || config.has_own_actors();
+  if (sizes == play.sizes.empty()) {
+    throw Error("[config] selfplay.sizes: expected {} of {}, found {}", sizes ? "the sizes" : "none", play.game,
+                in_quotes(play.sizes));
+  }
+  if (sizes && play.processes > 0) {
+    throw Error("[config] selfplay.processes: expected 0, as actors of {} are threads, found {}", play.game,
+                play.processes);
+  }
+  if (!config.has_own_actors()) return;
+  if (play.synchronous) throw Error("[config] selfplay.synchronous: expected false for positions, found true");
+  if (play.rating_interval > 0) {
+    throw Error("[config] selfplay.rating_interval: expected 0 for positions, which have no rules, found {}",
+                play.rating_interval);
+  }
+}
+
 // The settings that a board network, and a run that plays, do not have.
 void check_selfplay(const RunConfig& config) {
   if (!config.is_selfplay()) return;
+  check_own_game(config);
   constexpr std::string_view kModel[] = {"layers",      "heads", "width",      "context",
                                          "inner_width", "norm",  "activation", "norm_epsilon"};
   for (const Field& field : fields()) {
@@ -207,6 +228,14 @@ void check_selfplay(const RunConfig& config) {
 }
 
 }  // namespace
+
+bool is_game_name(std::string_view name) {
+  constexpr size_t kLongest = 64;
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
+  return !name.empty() && name.size() <= kLongest && std::ranges::all_of(name, fits);
+}
 
 // The constant schedule does not use min_rate.
 void lower_min_rate(RunConfig& config) {

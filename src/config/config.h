@@ -25,6 +25,14 @@ enum class DataFormat : uint8_t { kText, kChat };
 
 inline constexpr uint64_t kMaxLanes = 1024;
 
+// Values of selfplay.game besides the names of games: rules of the caller's, "python:NAME", and no rules at all, but
+// positions from actors of the caller's.
+inline constexpr std::string_view kOwnGamePrefix = "python:";
+inline constexpr std::string_view kOwnPositions = "positions";
+
+// Whether it may follow kOwnGamePrefix: 1 to 64 letters, digits, - and _.
+bool is_game_name(std::string_view name);
+
 // The table in config_fields.cc documents each field and its allowed values; parsing, printing and flags are derived
 // from it. Defaults are those of the preset tiny. To add a field, add a member here and a row there.
 struct RunConfig {
@@ -141,7 +149,8 @@ struct RunConfig {
 
   // Of runs that learn a board game by self-play; `game` is empty for all others.
   struct Selfplay {
-    std::string game;
+    std::string game;   // tictactoe, connect4, chess, kOwnGamePrefix and a name, or kOwnPositions
+    std::string sizes;  // of the last two (learn/settings.h); empty for the others
     bool synchronous = true;
     uint64_t processes = 0;
     uint64_t generation_games = 500;
@@ -216,6 +225,8 @@ struct RunConfig {
 
   bool is_adapted() const { return lora.rank > 0; }
   bool is_selfplay() const { return !selfplay.game.empty(); }
+  bool has_own_game() const { return selfplay.game.starts_with(kOwnGamePrefix); }
+  bool has_own_actors() const { return selfplay.game == kOwnPositions; }
   bool has_chat() const { return data.format == DataFormat::kChat; }
   uint64_t sequences_per_step() const { return train.batch * train.accumulation; }
   // Of one process. A run that starts records its number of lanes: with several ranks and train.lanes = 0, as many as
@@ -247,6 +258,13 @@ std::string preset_list();  // "tiny, small, ... or llama-small"
 
 // The defaults for learning a game by self-play: tictactoe, connect4 or chess. Error for another name.
 RunConfig selfplay_preset(std::string_view game);
+// The same for a game with rules of the caller's. `sizes`: of its board and moves.
+struct OwnGameSizes {
+  size_t squares = 0, actions = 0, max_moves = 0;
+};
+RunConfig own_game_preset(std::string_view name, const OwnGameSizes& sizes);
+// For training on positions of the caller's actors.
+RunConfig positions_preset(size_t squares);
 
 // Sets the fields, and the history, that the TOML text contains and leaves the others unchanged. Error with
 // `file`:line:column for a syntax error, an unknown name (with a suggestion), a wrong type, or a value out of range;

@@ -129,11 +129,23 @@ constexpr TextField chat_template() {
 constexpr TextField game() {
   return {[](const RunConfig& config) { return config.selfplay.game; },
           [](RunConfig& config, std::string_view text) {
-            const bool known = text.empty() || std::find(kGames.begin(), kGames.end(), text) != kGames.end();
+            const bool own = text.starts_with(kOwnGamePrefix) && is_game_name(text.substr(kOwnGamePrefix.size()));
+            const bool known = text.empty() || text == kOwnPositions || own ||
+                               std::find(kGames.begin(), kGames.end(), text) != kGames.end();
             if (known) config.selfplay.game = text;
             return known;
           },
           "tictactoe, connect4 or chess; empty: none", kGames};
+}
+
+constexpr TextField game_sizes() {
+  return {[](const RunConfig& config) { return config.selfplay.sizes; },
+          [](RunConfig& config, std::string_view text) {
+            config.selfplay.sizes = text;
+            return text.size() <= 200 &&
+                   text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_=0123456789 ") == std::string_view::npos;
+          },
+          "planes=P rows=R columns=C actions=A max_moves=M"};
 }
 
 constexpr TextField json_field() {
@@ -342,6 +354,9 @@ constexpr Field kFields[] = {
      whole<kDiagnostics, &C::Diagnostics::incident_limit>(0, kMany)},
 
     {"selfplay", "game", "The board game to learn, as `quern selfplay GAME` sets it.", game()},
+    {"selfplay", "sizes",
+     "Of a game that is written in Python (python:NAME), or of its positions, as the package records them.",
+     game_sizes()},
     {"selfplay", "synchronous",
      "Weights are published at fixed numbers of games, so that a run has one result; false: as fast as possible.",
      flag<kSelfplay, &C::Selfplay::synchronous>()},

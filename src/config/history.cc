@@ -81,7 +81,7 @@ struct Reason {
   std::string_view why;
   bool from_helps;  // whether a run that starts from this one may change it
 };
-constexpr std::array<Reason, 16> kReasons = {{
+constexpr std::array<Reason, 17> kReasons = {{
     {"model.", "the weights belong to that model", false},
     {"data.tokenizer", "the weights belong to the run's tokens", false},
     {"data.vocabulary", "the weights belong to the run's tokens", false},
@@ -92,6 +92,7 @@ constexpr std::array<Reason, 16> kReasons = {{
     {"train.seed", "it decides the order of the data and all random numbers", true},
     {"init.", "the run has started", false},
     {"selfplay.game", "the weights belong to that game", false},
+    {"selfplay.sizes", "the weights belong to a game of these sizes", false},
     {"selfplay.synchronous", "it decides the order of games and steps", false},
     {"selfplay.generation_games", "it decides the numbers of all games", false},
     {"selfplay.generation_steps", "it decides which games the run has played", false},

@@ -1,4 +1,9 @@
 // The configurations that --preset starts from.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "config/config.h"
 #include "config/config_fields.h"
 #include "config/synonyms.h"
@@ -107,7 +112,8 @@ RunConfig board(const RunConfig::Model& size, const RunConfig::Selfplay& play, u
 }
 
 RunConfig tictactoe() {
-  RunConfig::Selfplay play{.game = "tictactoe", .generation_games = 100, .generation_steps = 20, .rows = 4000};
+  RunConfig::Selfplay play{
+      .game = "tictactoe", .sizes = {}, .generation_games = 100, .generation_steps = 20, .rows = 4000};
   play.simulations = 50;
   play.cheap_simulations = 10;
   play.full_share = 0.5;
@@ -119,7 +125,8 @@ RunConfig tictactoe() {
 
 // A generation has about 1,600 rows, so each is trained on about 4 times, and the learner takes a tenth of the time.
 RunConfig connect4() {
-  RunConfig::Selfplay play{.game = "connect4", .generation_games = 400, .generation_steps = 25, .rows = 40'000};
+  RunConfig::Selfplay play{
+      .game = "connect4", .sizes = {}, .generation_games = 400, .generation_steps = 25, .rows = 40'000};
   play.noise_alpha = 1.4;
   play.opening_share = 0.5;
   play.opening_moves = 34;
@@ -127,12 +134,18 @@ RunConfig connect4() {
 }
 
 RunConfig chess() {
-  RunConfig::Selfplay play{.game = "chess", .generation_games = 64, .generation_steps = 30, .rows = 20'000};
+  RunConfig::Selfplay play{
+      .game = "chess", .sizes = {}, .generation_games = 64, .generation_steps = 30, .rows = 20'000};
   play.noise_alpha = 0.3;
   play.temperature_moves = 30;
   play.games_at_once = 64;
   play.resign_below = -0.95;
   return board({.layers = 6, .heads = 4, .width = 128, .context = 64}, play, 3000, 128);
+}
+
+RunConfig::Model board_size(size_t squares) {
+  if (squares <= 16) return {.layers = 2, .heads = 2, .width = 32, .context = squares};
+  return {.layers = 4, .heads = 2, .width = 64, .context = squares};
 }
 
 struct Preset {
@@ -167,6 +180,30 @@ RunConfig selfplay_preset(std::string_view game) {
   constexpr std::string_view kNames[] = {"tictactoe", "connect4", "chess"};
   throw Error("[config] game: expected tictactoe, connect4 or chess, found {}{}", in_quotes(game),
               did_you_mean(game, kNames));
+}
+
+// Small networks, because rules in Python take longer than an evaluation.
+RunConfig own_game_preset(std::string_view name, const OwnGameSizes& sizes) {
+  RunConfig::Selfplay play{.game = fmt::format("{}{}", kOwnGamePrefix, name),
+                           .sizes = {},
+                           .generation_games = 100,
+                           .generation_steps = 20,
+                           .rows = 10'000};
+  play.simulations = 50;
+  play.cheap_simulations = 10;
+  play.full_share = 0.5;
+  play.temperature_moves = std::max<uint64_t>(sizes.max_moves / 4, 2);
+  play.noise_alpha = std::clamp(std::round(100.0 / static_cast<double>(sizes.actions)) / 10, 0.3, 1.4);
+  play.games_at_once = 64;
+  play.rating_interval = 10;
+  return board(board_size(sizes.squares), play, 400, 64);
+}
+
+RunConfig positions_preset(size_t squares) {
+  RunConfig::Selfplay play{
+      .game = std::string(kOwnPositions), .sizes = {}, .synchronous = false, .generation_steps = 50};
+  play.rating_interval = 0;
+  return board(board_size(squares), play, 1000, 64);
 }
 
 std::string preset_list() { return join_choices(preset_names()); }

@@ -34,6 +34,7 @@ struct GameSpec {
 };
 
 inline constexpr size_t kMaxActions = 8192;
+inline constexpr size_t kMaxSquares = 4096, kMaxPlanes = 4096, kLongestGame = 1 << 20;
 
 // A position, with what the rules remember of the moves that led to it. Copies are independent; a position belongs to
 // one thread at a time.
@@ -69,14 +70,25 @@ struct Symmetry {
   std::vector<Action> actions;
 };
 
-// Immutable; all members may be called by several threads at once.
-class Game {
+// What training needs to know of a game: its positions, but not its rules. Immutable.
+class GameShape {
  public:
-  virtual ~Game() = default;
+  explicit GameShape(GameSpec spec, std::vector<Symmetry> symmetries = {})
+      : spec_(std::move(spec)), symmetries_(std::move(symmetries)) {}
 
   const GameSpec& spec() const { return spec_; }
   // Symmetries under which the rules do not change, for any position, without the identity.
   std::span<const Symmetry> symmetries() const { return symmetries_; }
+
+ private:
+  GameSpec spec_;
+  std::vector<Symmetry> symmetries_;
+};
+
+// Immutable; all members may be called by several threads at once.
+class Game : public GameShape {
+ public:
+  virtual ~Game() = default;
 
   virtual std::unique_ptr<Position> start() const = 0;
 
@@ -89,13 +101,12 @@ class Game {
   virtual Action parse_action(const Position& position, std::string_view text) const = 0;
 
  protected:
-  explicit Game(GameSpec spec, std::vector<Symmetry> symmetries = {})
-      : spec_(std::move(spec)), symmetries_(std::move(symmetries)) {}
-
- private:
-  GameSpec spec_;
-  std::vector<Symmetry> symmetries_;
+  using GameShape::GameShape;
 };
+
+// Error unless the sizes are ones that search and a network can have, and every symmetry consists of two permutations
+// of these sizes. The message begins with `where`.
+void check(const GameShape& shape, std::string_view where);
 
 // The game of a name: tictactoe, connect4 or chess. Error for another name.
 std::unique_ptr<Game> make_game(std::string_view name);

@@ -88,12 +88,14 @@ std::string network_json(const std::string& game, const nn::BoardConfig& config)
 }
 
 fs::path save_checkpoint(const fs::path& run, const train::RunConfig& config, const RunState& state,
-                         const Learner& learner, const replay::ReplayBuffer& buffer, const Progress& progress) {
+                         const Learner& learner, const replay::ReplayBuffer* buffer, const Progress& progress) {
   const fs::path folder = run / train::kCheckpointFolder;
   std::vector<checkpoint::ExtraFile> files;
   files.push_back({.name = kProgressFile, .text = to_json(progress)});
-  files.push_back(
-      {.name = kRowsFile, .text = {}, .write = [&](const fs::path& path) { replay::save_snapshot(buffer, path); }});
+  if (buffer != nullptr) {
+    files.push_back(
+        {.name = kRowsFile, .text = {}, .write = [&](const fs::path& path) { replay::save_snapshot(*buffer, path); }});
+  }
   for (const auto& [version, network] : progress.versions) {
     files.push_back({.name = version_file(version), .text = {}, .tensors = network->tensors()});
   }
@@ -106,7 +108,7 @@ fs::path save_checkpoint(const fs::path& run, const train::RunConfig& config, co
   return path;
 }
 
-Progress load_checkpoint(const checkpoint::Checkpoint& saved, const Learner& learner, replay::ReplayBuffer& buffer) {
+Progress load_checkpoint(const checkpoint::Checkpoint& saved, const Learner& learner, replay::ReplayBuffer* buffer) {
   saved.load(learner.tensors());
   const checkpoint::StateFile state = checkpoint::read_state(saved.path());
   const nn::BoardConfig& config = learner.model().config();
@@ -116,7 +118,9 @@ Progress load_checkpoint(const checkpoint::Checkpoint& saved, const Learner& lea
   };
   Progress progress;
   read_json(checkpoint::read_text(saved.path(), state, kProgressFile), saved.path() / kProgressFile, progress);
-  replay::load_snapshot(buffer, checkpoint::verified_file(saved.path(), state, kRowsFile));
+  if (buffer != nullptr) {
+    replay::load_snapshot(*buffer, checkpoint::verified_file(saved.path(), state, kRowsFile));
+  }
   for (const auto& [name, stamp] : state.files) {
     if (const auto version = version_of(name)) progress.versions.push_back({*version, load(name)});
   }

@@ -1,6 +1,6 @@
 // The checkpoints of a run of self-play: those of any run (checkpoint/checkpoint.h), with these files in addition.
 //
-//   rows.replay                 the replay buffer
+//   rows.replay                 the replay buffer, unless it is the caller's
 //   version-00000012.safetensors  weights that play after it, besides those of the learner
 //   rated.safetensors           weights of the last rating
 //   selfplay.json               counters
@@ -41,14 +41,15 @@ struct Progress {
   Rated rated;
 };
 
-// Saves a checkpoint for `state` below the folder of a run, and removes old ones. The buffer may change meanwhile only
-// in a run that is not synchronous.
+// Saves a checkpoint for `state` below the folder of a run, and removes old ones. The buffer, null if there is nothing
+// to save of it, may change meanwhile only in a run that is not synchronous.
 std::filesystem::path save_checkpoint(const std::filesystem::path& run, const train::RunConfig& config,
-                                      const RunState& state, const Learner& learner, const replay::ReplayBuffer& buffer,
+                                      const RunState& state, const Learner& learner, const replay::ReplayBuffer* buffer,
                                       const Progress& progress);
 
-// Loads an opened checkpoint into the learner and the buffer, which must be empty. The learner has to be resumed.
-Progress load_checkpoint(const checkpoint::Checkpoint& saved, const Learner& learner, replay::ReplayBuffer& buffer);
+// Loads an opened checkpoint into the learner and the buffer, which must be empty or, if the checkpoint has
+// no rows, null. The learner has to be resumed.
+Progress load_checkpoint(const checkpoint::Checkpoint& saved, const Learner& learner, replay::ReplayBuffer* buffer);
 
 // The text of config.json: what the network is.
 std::string network_json(const std::string& game, const nn::BoardConfig& config);

@@ -1,7 +1,5 @@
 #include "learn/learner.h"
 
-#include <utility>
-
 #include "checkpoint/tensor_refs.h"
 #include "core/process_memory.h"
 #include "learn/memory.h"
@@ -22,12 +20,15 @@ train::Plan make_plan(const train::RunConfig& config, const games::GameSpec& gam
 
 }  // namespace
 
-Learner::Learner(const train::RunConfig& config, const games::Game& game, replay::ReplayBuffer& buffer, RunState& state,
-                 std::function<void()> look)
+Learner::Learner(const train::RunConfig& config, const games::GameShape& game, replay::ReplayBuffer& buffer,
+                 RunState& state, const ReadAhead* ahead)
     : plan_(make_plan(config, game.spec())),
       model_(board_config(config, game.spec()), plan_.packed),
       batches_(game, buffer,
-               {.seed = config.train.seed, .symmetries = config.selfplay.symmetries, .look = std::move(look)}),
+               {.seed = config.train.seed,
+                .symmetries = config.selfplay.symmetries,
+                .checked = config.has_own_actors(),
+                .ahead = ahead}),
       trainer_(config, plan_, model_, batches_, state),
       weights_(checkpoint::tensor_refs(model_.parameters(), model_.weights().values())),
       states_(checkpoint::optimizer_refs(model_.parameters(), trainer_.optimizer())) {}

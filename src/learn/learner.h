@@ -1,7 +1,6 @@
 // The learner of a run of self-play: trains the board network on rows of the replay buffer.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,15 +19,16 @@ namespace quern::learn {
 class Learner {
  public:
   // The game and the buffer must outlive it. `config` is in force for all steps. `state` says which step is next, and
-  // is advanced by every step. `look` as in RowOptions. The weights are undefined until begin() or a load into
+  // is advanced by every step. `ahead` as in RowOptions. The weights are undefined until begin() or a load into
   // tensors() and resume().
-  Learner(const train::RunConfig& config, const games::Game& game, replay::ReplayBuffer& buffer, RunState& state,
-          std::function<void()> look);
+  Learner(const train::RunConfig& config, const games::GameShape& game, replay::ReplayBuffer& buffer, RunState& state,
+          const ReadAhead* ahead);
 
   void begin(uint64_t seed);  // initial weights
   void resume() { trainer_.resume(); }
 
-  // Trainer::step(). It reads ahead: call release() before the buffer changes, if the run must be reproducible.
+  // Trainer::step(). It does not wait for the buffer's rate limit. It reads ahead: call release() before the buffer
+  // changes, if the run must be reproducible.
   train::StepReport step() { return trainer_.step(); }
   void release() { trainer_.resume(); }
 

@@ -33,6 +33,7 @@ size_t actor_bytes(const train::RunConfig& config, const games::GameSpec& game) 
 
 size_t planned_bytes(const train::RunConfig& config, const games::GameSpec& game, const nn::Declaration& model) {
   const size_t row = sizeof(float) * (game.planes * game.squares() + game.actions + 3);
+  if (config.has_own_actors()) return network_bytes(model);  // the buffer and the games are the caller's
   const size_t actors = config.selfplay.processes > 0 ? 0 : actor_bytes(config, game);
   return config.selfplay.rows * row + networks(config.selfplay) * network_bytes(model) + actors;
 }

@@ -1,7 +1,10 @@
 #include "learn/row_batches.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -14,7 +17,34 @@
 namespace quern::learn {
 namespace {
 
+constexpr double kSumTolerance = 1e-3;
+
 std::byte* bytes_of(std::span<float> values) { return std::as_writable_bytes(values).data(); }
+
+// Shares of 0 or more with sum 1; a share of -1 does not count, if `masked`.
+void check_shares(uint64_t id, const char* column, std::span<const float> shares, bool masked) {
+  double sum = 0;
+  for (const float share : shares) {
+    if (masked && share == -1.0f) continue;
+    if (!(share >= 0.0f)) {
+      throw Error("[selfplay] row {} of the buffer: {}: expected {}, found {}", id, column,
+                  masked ? "shares from 0 to 1, or -1 for a move that is not legal" : "probabilities", share);
+    }
+    sum += static_cast<double>(share);
+  }
+  if (std::abs(sum - 1) <= kSumTolerance) return;
+  throw Error("[selfplay] row {} of the buffer: {}: expected a sum of 1, found {}", id, column, sum);
+}
+
+void check_row(uint64_t id, std::span<const float> planes, std::span<const float> policy,
+               std::span<const float> outcome) {
+  const auto strange = std::ranges::find_if(planes, [](float x) { return !std::isfinite(x); });
+  if (strange != planes.end()) {
+    throw Error("[selfplay] row {} of the buffer: planes: expected finite numbers, found {}", id, *strange);
+  }
+  check_shares(id, "policy", policy, true);
+  check_shares(id, "outcome", outcome, false);
+}
 
 }  // namespace
 
@@ -26,9 +56,10 @@ class RowBatches::Reader final : public data::BatchReader {
         policy_(source.game_.spec().actions) {}
 
   void read(data::Batch& batch) override {
-    replay::ReplayBuffer& buffer = source_.buffer_;
-    if (buffer.options().limit.applies()) {
-      buffer.limiter().admit_samples(batch.sequences, {replay::Wait::kForever, source_.options_.look});
+    if (batch.step != step_) {
+      step_ = batch.step;
+      ++steps_;
+      if (source_.options_.ahead != nullptr) source_.options_.ahead->await(steps_);
     }
     const auto row = [](std::span<float> column, size_t width, size_t index) {
       return column.subspan(index * width, width);
@@ -38,13 +69,13 @@ class RowBatches::Reader final : public data::BatchReader {
                row(batch.columns.floats(kPolicyColumn), policy_.size(), i),
                row(batch.columns.floats(kOutcomeColumn), 3, i));
     }
-    buffer.count_sampled(batch.sequences);
+    source_.buffer_.count_sampled(batch.sequences);
   }
 
  private:
   void read_row(uint32_t step, uint32_t sample, std::span<float> planes, std::span<float> policy,
                 std::span<float> outcome) {
-    const games::Game& game = source_.game_;
+    const games::GameShape& game = source_.game_;
     const RowOptions& options = source_.options_;
     const size_t symmetry = options.symmetries ? selfplay::draw_symmetry(game, options.seed, step, sample) : size_t{0};
     if (symmetry == 0) return draw_row(step, sample, planes, policy, outcome);
@@ -61,16 +92,23 @@ class RowBatches::Reader final : public data::BatchReader {
     for (;;) {
       const uint64_t end = buffer.total_added(), size = buffer.size();
       if (size == 0) throw Error("[selfplay] expected positions in the replay buffer, found none");
-      if (buffer.read(end - size + words.below(static_cast<uint32_t>(size)), columns)) return;
-      buffer.expect_intact();
+      const uint64_t id = end - size + words.below(static_cast<uint32_t>(size));
+      if (!buffer.read(id, columns)) {
+        buffer.expect_intact();
+        continue;
+      }
+      if (source_.options_.checked) check_row(id, planes, policy, outcome);
+      return;
     }
   }
 
   const RowBatches& source_;
   std::vector<float> planes_, policy_;  // of a row before its symmetry
+  std::optional<uint32_t> step_;        // of the last batch
+  uint64_t steps_ = 0;
 };
 
-RowBatches::RowBatches(const games::Game& game, replay::ReplayBuffer& buffer, RowOptions options)
+RowBatches::RowBatches(const games::GameShape& game, replay::ReplayBuffer& buffer, RowOptions options)
     : game_(game), buffer_(buffer), options_(std::move(options)) {
   selfplay::expect_rows_of(game.spec(), buffer);
 }

@@ -31,6 +31,24 @@ void expect_selfplay(const RunConfig& config, const std::string& where) {
   throw Error("[config] {}: expected a run of `quern selfplay`, found one that trains on text", where);
 }
 
+// What is played or trained on.
+struct Rules {
+  Rules(const RunConfig& config, const SelfplayOptions& options) {
+    if (options.own != nullptr) {
+      shape = &options.own->shape;
+    } else {
+      if (options.game == nullptr) made = games::make_game(config.selfplay.game);
+      game = made ? made.get() : options.game;
+      shape = game;
+    }
+    board_config(config, shape->spec());  // an Error if it is another game, or cannot be built
+  }
+
+  std::unique_ptr<games::Game> made;
+  const games::Game* game = nullptr;
+  const games::GameShape* shape = nullptr;
+};
+
 // The settings of the next step, and the last step with these settings.
 struct Part {
   RunConfig config;
@@ -43,10 +61,9 @@ Part part_after(const RunConfig& config, uint64_t step) {
 }
 
 // From the step after that of `saved`, or from the beginning, to the end of the run.
-RunResult play(const RunConfig& config, const fs::path& folder, train::Observer& observer,
+RunResult play(const RunConfig& config, const Rules& rules, const fs::path& folder, train::Observer& observer,
                const SelfplayOptions& options, std::optional<checkpoint::Checkpoint> saved) {
-  const std::unique_ptr<games::Game> game = games::make_game(config.selfplay.game);
-  const RunContext run{folder, *game, observer, options.stop, options.actor_command};
+  const RunContext run{folder, *rules.shape, rules.game, options.own, observer, options.stop, options.actor_command};
   const std::vector<train::RecordedChange> changes = train::recorded_changes(config);
   for (bool first = true;; first = false) {
     const uint64_t step = saved ? saved->state().step : 0;
@@ -80,7 +97,7 @@ RunResult start_selfplay(const RunConfig& config, const fs::path& folder, train:
   RunConfig started = config;
   if (started.train.lanes == 0) started.train.lanes = 1;
   train::validate(started);
-  board_config(started, games::make_game(started.selfplay.game)->spec());  // an Error if it cannot be built
+  const Rules rules(started, options);
   train::check_free(folder);
   create_folders(folder);
   const train::RunLock lock(folder, observer);
@@ -92,7 +109,7 @@ RunResult start_selfplay(const RunConfig& config, const fs::path& folder, train:
     train::remove_left_by_start(folder);
     throw;
   }
-  return play(started, folder, observer, options, std::nullopt);
+  return play(started, rules, folder, observer, options, std::nullopt);
 }
 
 RunResult resume_selfplay(const RunConfig& config, const fs::path& folder, train::Observer& observer,
@@ -105,6 +122,7 @@ RunResult resume_selfplay(const RunConfig& config, const fs::path& folder, train
   train::check_newest(own);
   expect_selfplay(own, folder.string());
   train::check_resumable(own, config, folder.string());
+  const Rules rules(own, options);
   remove_leftovers(folder);
   remove_actor_folder(folder);
   const auto warn = [&observer](const std::string& text) { observer.on_warning(text); };
@@ -126,7 +144,7 @@ RunResult resume_selfplay(const RunConfig& config, const fs::path& folder, train
     train::validate(wanted);
     train::write_config(recorded, folder);
   }
-  return play(wanted, folder, observer, options, std::move(saved));
+  return play(wanted, rules, folder, observer, options, std::move(saved));
 }
 
 }  // namespace quern::learn

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "config/config.h"
+#include "games/game.h"
+#include "learn/own_rows.h"
 #include "run/observer.h"
 #include "run/run.h"
 
@@ -16,6 +18,8 @@ struct SelfplayOptions {
   const std::atomic<bool>& stop;  // set by any thread: the run saves and returns
   // Starts an actor process, which calls run_actor() of learn/actor_process.h; empty: actors are threads only.
   std::vector<std::string> actor_command = {};
+  const games::Game* game = nullptr;  // the rules, if games::make_game() does not know selfplay.game
+  const OwnRows* own = nullptr;       // for a run that trains on rows of the caller's actors
 };
 
 // As start_run() and resume_run(). `config` has selfplay.game. A synchronous run that is resumed is bit-identical to an

@@ -24,7 +24,7 @@ constexpr double kReportEvery = 0.25;  // seconds
 // Asynchronous: how far rows and samples may run ahead of each other, in batches.
 constexpr double kSlackBatches = 8;
 
-replay::ReplayBuffer make_buffer(const train::RunConfig& config, const games::Game& game,
+replay::ReplayBuffer make_buffer(const train::RunConfig& config, const games::GameShape& game,
                                  const replay::Storage& storage) {
   const train::RunConfig::Selfplay& play = config.selfplay;
   replay::RateLimit limit;
@@ -55,14 +55,13 @@ Session::Session(const RunContext& run, const train::RunConfig& config, uint64_t
     : run_(run),
       config_(config),
       last_step_(last_step),
-      buffer_(make_buffer(config, run.game, buffer_storage(config, run.folder))),
-      learner_(config, run.game, buffer_, state_,
-               [this] {
-                 if (stopped() || ended_.load() || (actors_ != nullptr && actors_->failed())) throw Stopped();
-               }),
+      made_(run.own != nullptr ? std::nullopt
+                               : std::optional(make_buffer(config, run.shape, buffer_storage(config, run.folder)))),
+      buffer_(run.own != nullptr ? run.own->buffer : *made_),
+      learner_(config, run.shape, buffer_, state_, config.selfplay.synchronous ? nullptr : &ahead_),
       health_(learner_.model().parameters()) {
   if (saved != nullptr) {
-    progress_ = load_checkpoint(*saved, learner_, buffer_);
+    progress_ = load_checkpoint(*saved, learner_, made_ ? &*made_ : nullptr);
     state_ = saved->state();
     saved_step_ = state_.step;
     learner_.resume();
@@ -80,7 +79,7 @@ Session::Session(const RunContext& run, const train::RunConfig& config, uint64_t
 }
 
 Session::~Session() {
-  ended_ = true;
+  ahead_.close();
   remove_storage(buffer_storage(config_, run_.folder));
 }
 
@@ -88,7 +87,10 @@ train::RunStart Session::start_report(uint64_t steps) {
   const train::RunConfig::Selfplay& play = config_.selfplay;
   std::string game = fmt::format("{}: {} simulations a move in {:.0f} % of the moves, {} in the others", play.game,
                                  play.simulations, 100 * play.full_share, play.cheap_simulations);
-  if (play.synchronous) {
+  if (run_.own != nullptr) {
+    game = fmt::format("{}: {}, {} of them a step, from a replay buffer that others fill", play.game, play.sizes,
+                       config_.sequences_per_step());
+  } else if (play.synchronous) {
     game += fmt::format("; generations of {} games and {} steps of {} positions", play.generation_games,
                         play.generation_steps, config_.sequences_per_step());
   } else {
@@ -120,7 +122,7 @@ void Session::play_synchronous() {
   if (finished()) return save();
   selfplay::ActorSettings settings = actor_settings(config_, learner_.plan().threads);
   settings.first_game = version() * settings.games_per_generation;
-  selfplay::Actors actors(run_.game, buffer_, settings, models_of(progress_.versions));
+  selfplay::Actors actors(*run_.game, buffer_, settings, models_of(progress_.versions));
   played_ = [&actors] { return Totals::of(actors.stats()); };
   const auto look = [this] {
     if (stopped()) throw Stopped();
@@ -153,13 +155,13 @@ bool Session::train_generation() {
 }
 
 void Session::end_generation() {
-  if (state_.step % config_.selfplay.generation_steps == 0) publish_version();
+  if (state_.step % config_.selfplay.generation_steps == 0 || !synchronous()) publish_version();
   report(true);
   const uint64_t interval = config_.selfplay.rating_interval;
   if (finished() || (interval > 0 && generation() % interval == 0)) rate();
   const uint64_t due = config_.checkpoint.interval;
   const uint64_t last = saved_step_.value_or(first_step_);
-  if (finished() || (due > 0 && state_.step / due > last / due)) save();
+  if (finished() || stopped() || (due > 0 && state_.step / due > last / due)) save();
 }
 
 // The weights of the learner become the next version; those that no game will need go.
@@ -171,29 +173,30 @@ void Session::publish_version() {
 }
 
 void Session::play_asynchronous() {
-  actors_ = start_actors({.config = config_,
-                          .folder = run_.folder,
-                          .game = run_.game,
-                          .buffer = buffer_,
-                          .command = run_.actor_command,
-                          .warn = [this](const std::string& text) { run_.observer.on_warning(text); }},
-                         progress_.versions.back().network, progress_.launches);
+  const std::shared_ptr<const Network> network = progress_.versions.back().network;
+  if (run_.own != nullptr) {
+    actors_ = std::make_unique<OwnActors>(*run_.own, network);
+  } else {
+    actors_ = start_actors({.config = config_,
+                            .folder = run_.folder,
+                            .game = *run_.game,
+                            .buffer = buffer_,
+                            .command = run_.actor_command,
+                            .warn = [this](const std::string& text) { run_.observer.on_warning(text); }},
+                           network, progress_.launches);
+  }
   progress_.launches = actors_->launches();
   played_ = [this] { return actors_->totals(); };
   const auto look = [this] {
+    if (stopped()) throw Stopped();
     actors_->look();
     progress_.launches = actors_->launches();
     report_now_and_then();
   };
   try {
-    while (buffer_.size() < buffer_.options().limit.minimum) {
-      if (stopped()) throw Stopped();
-      look();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
     while (!finished() && !stopped()) {
+      await_rows(look);
       train_step();
-      look();
       if (state_.step % config_.selfplay.generation_steps != 0 && !finished()) continue;
       end_generation();
       actors_->publish(progress_.versions.back().network);
@@ -201,7 +204,21 @@ void Session::play_asynchronous() {
   } catch (const Stopped&) {
     actors_->look();  // the step that was waiting for rows did not happen
   }
+  ahead_.close();
   if (saved_step_ != state_.step) save();
+}
+
+// Here rather than in the reader, so that the thread of the run notices while it waits that it is asked to stop.
+void Session::await_rows(const std::function<void()>& look) {
+  look();
+  while (buffer_.size() < std::max<uint64_t>(buffer_.options().limit.minimum, 1)) {
+    look();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  if (buffer_.options().limit.applies()) {
+    buffer_.limiter().admit_samples(config_.sequences_per_step(), {replay::Wait::kForever, look});
+  }
+  ahead_.begin_step();
 }
 
 void Session::train_step() {
@@ -284,11 +301,12 @@ void Session::rate() {
                                  .simulations = static_cast<uint32_t>(config_.selfplay.cheap_simulations),
                                  .search = search_settings(config_)};
   };
-  const selfplay::MatchResult result = selfplay::play_match(run_.game, player(network), player(progress_.rated.network),
-                                                            {.openings = config_.selfplay.rating_games / 2,
-                                                             .opening_moves = opening_moves(run_.game.spec()),
-                                                             .seed = config_.train.seed,
-                                                             .threads = learner_.plan().threads});
+  const selfplay::MatchResult result =
+      selfplay::play_match(*run_.game, player(network), player(progress_.rated.network),
+                           {.openings = config_.selfplay.rating_games / 2,
+                            .opening_moves = opening_moves(run_.shape.spec()),
+                            .seed = config_.train.seed,
+                            .threads = learner_.plan().threads});
   const double games = static_cast<double>(result.games());
   const double score = std::clamp(result.score(), 0.5 / games, 1 - 0.5 / games);
   progress_.rated = {network, progress_.rated.elo + 400 * std::log10(score / (1 - score))};
@@ -306,7 +324,8 @@ void Session::save() {
   saved.totals = totals();
   const bool complete = state_.step % config_.selfplay.generation_steps == 0;
   if ((complete || !synchronous()) && !saved.versions.empty()) saved.versions.pop_back();
-  const std::filesystem::path path = save_checkpoint(run_.folder, config_, state_, learner_, buffer_, saved);
+  const std::filesystem::path path =
+      save_checkpoint(run_.folder, config_, state_, learner_, made_ ? &*made_ : nullptr, saved);
   saved_step_ = state_.step;
   run_.observer.on_checkpoint(state_.step, path);
 }

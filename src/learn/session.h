@@ -17,6 +17,8 @@
 #include "learn/async_actors.h"
 #include "learn/checkpoints.h"
 #include "learn/learner.h"
+#include "learn/own_rows.h"
+#include "learn/read_ahead.h"
 #include "replay/buffer.h"
 #include "run/observer.h"
 
@@ -25,7 +27,9 @@ namespace quern::learn {
 // What does not change during a run. All of it must outlive the session.
 struct RunContext {
   const std::filesystem::path& folder;
-  const games::Game& game;
+  const games::GameShape& shape;
+  const games::Game* game;  // of that shape; null with `own`
+  const OwnRows* own;       // the run trains on these, and plays no games; null: it plays
   train::Observer& observer;
   const std::atomic<bool>& stop;
   const std::vector<std::string>& actor_command;  // starts an actor process, before its own arguments; may be empty
@@ -34,7 +38,8 @@ struct RunContext {
 // Of the game and the learner:
 //
 //   synchronous      for each generation of games: wait until it is in the buffer, train, save, publish the weights
-//   asynchronous     train as fast as the rate limit of the buffer admits, publish every few steps
+//   asynchronous     train as fast as the rate limit of the buffer admits, publish every few steps; also on rows of the
+//                    caller's actors
 //
 // A run continues from a checkpoint as if it had not been interrupted if it is synchronous: a checkpoint is written
 // when the rows of a generation are in the buffer, all of its steps or some of them are done, and no newer weights were
@@ -64,6 +69,7 @@ class Session {
 
   void play_synchronous();
   void play_asynchronous();
+  void await_rows(const std::function<void()>& look);
   bool train_generation();
   void publish_version();
   void end_generation();
@@ -81,10 +87,11 @@ class Session {
   const train::RunConfig config_;
   const uint64_t last_step_;
   RunState state_;
-  Progress progress_;  // its totals are those before this session
-  replay::ReplayBuffer buffer_;
-  std::unique_ptr<AsyncActors> actors_;  // before the learner, which asks it while it reads ahead
-  std::atomic<bool> ended_{false};
+  Progress progress_;                         // its totals are those before this session
+  std::optional<replay::ReplayBuffer> made_;  // unless the rows are the caller's
+  replay::ReplayBuffer& buffer_;
+  std::unique_ptr<AsyncActors> actors_;
+  ReadAhead ahead_;  // asynchronous
   Learner learner_;
   train::Health health_;
   train::HealthWarnings health_warnings_;

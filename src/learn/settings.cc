@@ -1,6 +1,13 @@
 #include "learn/settings.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+#include <string_view>
+#include <utility>
+
 #include "core/error.h"
+#include "core/text.h"
 
 namespace quern::learn {
 namespace {
@@ -18,10 +25,43 @@ kernels::DType storage_of(train::Precision precision) {
 
 }  // namespace
 
+std::string sizes_text(const games::GameSpec& game) {
+  return fmt::format("planes={} rows={} columns={} actions={} max_moves={}", game.planes, game.rows, game.columns,
+                     game.actions, game.max_moves);
+}
+
+games::GameSpec recorded_game(const train::RunConfig& config) {
+  if (!config.has_own_game() && !config.has_own_actors()) return games::make_game(config.selfplay.game)->spec();
+  const std::string& text = config.selfplay.sizes;
+  games::GameSpec spec{
+      .name = config.selfplay.game, .rows = 0, .columns = 0, .planes = 0, .actions = 0, .max_moves = 0};
+  const std::pair<const char*, size_t*> kSizes[] = {{"planes=", &spec.planes},
+                                                    {"rows=", &spec.rows},
+                                                    {"columns=", &spec.columns},
+                                                    {"actions=", &spec.actions},
+                                                    {"max_moves=", &spec.max_moves}};
+  for (const auto& [name, size] : kSizes) {
+    const size_t at = text.find(name);
+    if (at == std::string::npos) continue;
+    const char* const digits = text.data() + at + std::string_view(name).size();
+    std::from_chars(digits, text.data() + text.size(), *size);
+  }
+  if (sizes_text(spec) != text) {
+    throw Error("[config] selfplay.sizes: expected planes=P rows=R columns=C actions=A max_moves=M, found {}",
+                in_quotes(text));
+  }
+  games::check(games::GameShape(spec), "[config] selfplay.sizes");
+  return spec;
+}
+
 nn::BoardConfig board_config(const train::RunConfig& config, const games::GameSpec& game) {
   if (config.selfplay.game != game.name) {
     throw Error("[config] selfplay.game: expected {}, found {}", game.name,
                 config.is_selfplay() ? config.selfplay.game : "none");
+  }
+  if (!config.selfplay.sizes.empty() && config.selfplay.sizes != sizes_text(game)) {
+    throw Error("[config] selfplay.sizes: expected {}, those of {}, found {}", sizes_text(game), game.name,
+                config.selfplay.sizes);
   }
   const train::RunConfig::Model& model = config.model;
   if (model.context != game.squares()) {

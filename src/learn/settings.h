@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "config/config.h"
 #include "games/game.h"
@@ -9,6 +10,12 @@
 #include "selfplay/actors.h"
 
 namespace quern::learn {
+
+// The game of the settings: what games::make_game() says of its name or, for a game that it does not make, what was
+// recorded. Error if there is none.
+games::GameSpec recorded_game(const train::RunConfig& config);
+// What selfplay.sizes records of such a game.
+std::string sizes_text(const games::GameSpec& game);
 
 // The network for the game. Error if the settings are not those of such a run, or if the network cannot be built.
 nn::BoardConfig board_config(const train::RunConfig& config, const games::GameSpec& game);

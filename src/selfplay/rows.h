@@ -16,8 +16,8 @@ namespace quern::selfplay {
 // clang-format on
 replay::Schema row_schema(const games::GameSpec& spec);
 
-// Error unless the buffer has this schema: names the column, with expected and found. A buffer with these columns has
-// no episodes; it may have priorities, and new rows get the highest so far.
+// Error unless the buffer has this schema, in any encoding: names the column, with expected and found. A buffer with
+// these columns has no episodes; it may have priorities, and new rows get the highest so far.
 void expect_rows_of(const games::GameSpec& spec, const replay::ReplayBuffer& buffer);
 
 // Adds the rows of a game in one call, directly from the record; nothing if it has none. `wait` as in

@@ -6,12 +6,12 @@
 
 namespace quern::selfplay {
 
-size_t draw_symmetry(const games::Game& game, uint64_t seed, uint32_t step, uint32_t sample) {
+size_t draw_symmetry(const games::GameShape& game, uint64_t seed, uint32_t step, uint32_t sample) {
   RandomWords words(RandomStream{seed, Purpose::kAugment, 0, step, sample});
   return words.below(static_cast<uint32_t>(game.symmetries().size() + 1));
 }
 
-void apply_symmetry(const games::Game& game, size_t symmetry, std::span<const float> planes,
+void apply_symmetry(const games::GameShape& game, size_t symmetry, std::span<const float> planes,
                     std::span<const float> policy, std::span<float> planes_out, std::span<float> policy_out) {
   if (symmetry == 0) {
     std::copy(planes.begin(), planes.end(), planes_out.begin());

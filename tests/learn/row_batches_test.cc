@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <memory>
 #include <set>
 #include <span>
@@ -110,13 +111,48 @@ TEST_F(RowBatchesTest, AnEmptyBufferAndOneOfAnotherGameAreErrors) {
   EXPECT_NE(test::message_of([&] { RowBatches(*connect4, buffer_, {}); }).find("planes"), std::string::npos);
 }
 
-// Ends a wait for rows, as a run does that is asked to stop.
-TEST_F(RowBatchesTest, AWaitForRowsCanBeEnded) {
-  struct Ended {};
-  replay::ReplayBuffer limited = replay::ReplayBuffer::create(
-      selfplay::row_schema(game_->spec()), {.capacity = 50, .limit = {.samples_per_insert = 1, .minimum = 10}});
-  const RowBatches source(*game_, limited, {.look = [] { throw Ended(); }});
-  EXPECT_THROW(read(source, 0, 0, 1), Ended);
+// In a buffer that changes, rows of a step that is far away would be old when it comes.
+TEST_F(RowBatchesTest, AReaderIsAtMostOneStepAhead) {
+  add_rows(5);
+  ReadAhead ahead;
+  const RowBatches source(*game_, buffer_, {.ahead = &ahead});
+  const std::unique_ptr<data::BatchReader> reader = source.reader({});
+  data::Batch batch;
+  batch.sequences = 2;
+  batch.columns = Columns(source.columns(), 2);
+  const auto read_step = [&](uint32_t step) {
+    for (batch.step = step, batch.first = 0; batch.first < 4; batch.first += 2) reader->read(batch);
+  };
+  read_step(7);  // the next step, whatever its number
+  ahead.begin_step();
+  read_step(8);
+  ahead.close();
+  EXPECT_THROW(read_step(9), ReadAhead::Closed);
+  EXPECT_EQ(buffer_.total_sampled(), 8u);
+}
+
+TEST_F(RowBatchesTest, RowsOfOthersAreChecked) {
+  const games::GameSpec& spec = game_->spec();
+  const auto error_of = [&](float plane, std::vector<float> policy, std::vector<float> outcome) {
+    std::vector<float> planes(spec.planes * spec.squares(), plane);
+    policy.resize(spec.actions, -1.0f);
+    const std::array columns = {std::as_bytes(std::span(planes)).data(), std::as_bytes(std::span(policy)).data(),
+                                std::as_bytes(std::span(outcome)).data()};
+    replay::ReplayBuffer buffer = replay::ReplayBuffer::create(selfplay::row_schema(spec), {.capacity = 1});
+    buffer.add(columns, 1);
+    read(RowBatches(*game_, buffer, {}), 0, 0, 1);
+    return test::message_of([&] { read(RowBatches(*game_, buffer, {.checked = true}), 0, 0, 1); });
+  };
+  EXPECT_EQ(error_of(0, {0.5f, 0.5f}, {0, 1, 0}), "no error");
+  EXPECT_EQ(error_of(NAN, {1}, {0, 1, 0}),
+            "[selfplay] row 0 of the buffer: planes: expected finite numbers, found nan");
+  EXPECT_EQ(error_of(0, {0.5f}, {0, 1, 0}), "[selfplay] row 0 of the buffer: policy: expected a sum of 1, found 0.5");
+  EXPECT_EQ(error_of(0, {}, {0, 1, 0}), "[selfplay] row 0 of the buffer: policy: expected a sum of 1, found 0");
+  EXPECT_EQ(error_of(0, {1.5f, -0.5f}, {0, 1, 0}),
+            "[selfplay] row 0 of the buffer: policy: expected shares from 0 to 1, or -1 for a move that is not legal, "
+            "found -0.5");
+  EXPECT_EQ(error_of(0, {1}, {2, -1, 0}), "[selfplay] row 0 of the buffer: outcome: expected probabilities, found -1");
+  EXPECT_EQ(error_of(0, {1}, {1, 1, 0}), "[selfplay] row 0 of the buffer: outcome: expected a sum of 1, found 2");
 }
 
 }  // namespace
