@@ -207,7 +207,9 @@ class Finetune(program.ProgramTest):
         before = program.contents(self.folder / "tuned")
         self.fails("finetune", "--base", self.base, data, "--chat-template", "chatml", "--run", self.path("tuned"),
                    says=["holds a run already"])
+        other = self.write("other.jsonl", GOOD * 5)
         for arguments, says in ((("--base", self.base), ["omit --base"]), (("--rank", "3"), ["lora.rank"]),
+                                ((other,), ["other.jsonl", "quern finetune --base " + self.path("tuned")]),
                                 (("--targets", '["c_fc"]'), ["lora.targets"])):
             self.fails("finetune", "--run", self.path("tuned"), "--resume", *arguments, says=says)
         self.assertEqual(program.contents(self.folder / "tuned"), before)
