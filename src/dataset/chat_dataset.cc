@@ -92,15 +92,17 @@ void check_trained(const RunConfig& config, const TrainingSequences& sequences) 
 // Of a file that was given for validation. Without such a file, a small part of the data may well have nothing.
 void check_held_out(const RunConfig& config, const chat::ConversationFiles& files, const TrainingSequences& sequences) {
   if (files.validation.empty() || sequences.summary().sequences > 0) return;
-  throw Error("[data] {}: expected tokens to validate with within a context of {}, found none in {}; remove the file to "
-              "hold out a part of the others",
-              files.validation.front().string(), config.model.context, sequences.summary().text());
+  throw Error(
+      "[data] {}: expected tokens to validate with within a context of {}, found none in {}; remove the file to "
+      "hold out a part of the others",
+      files.validation.front().string(), config.model.context, sequences.summary().text());
 }
 
 void check_encoding(const RunConfig& config, const OpenOptions& options) {
   if (options.resumed || config.data.encoding == TextEncoding::kUtf8) return;
-  throw Error("[config] data.encoding: expected utf-8 with data.format=chat, because JSON is in UTF-8, found another; "
-              "convert the files with iconv");
+  throw Error(
+      "[config] data.encoding: expected utf-8 with data.format=chat, because JSON is in UTF-8, found another; "
+      "convert the files with iconv");
 }
 
 // `kind` is a word for the sequences, followed by a space, if they are not those to train on.

@@ -1,7 +1,8 @@
 // Drives the marking of conversations by hand, for masks_oracle_test.py.
 //   marks_tool MODEL FILE    prints, for each record of FILE, one line: {"sequences": [{"ids": [...], "trained":
 //   [...]}]}
-// MODEL is a folder with tokenizer.json, tokenizer_config.json and chat_template.jinja; without the last, chatml is used.
+// MODEL is a folder with tokenizer.json, tokenizer_config.json and chat_template.jinja; without the last, chatml is
+// used.
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
