@@ -11,7 +11,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kChatml = R"({% for message in messages %}
-{% if tools or message.content is not string %}
+{% if tools or message.tool_calls or message.content is not string %}
 {{ raise_exception("chatml has no form for tools; choose the template of a model that has") }}
 {% endif %}
 {{ "<|im_start|>" + message.role + "\n" + message.content + "<|im_end|>" }}

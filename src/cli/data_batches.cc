@@ -41,6 +41,9 @@ int show_batches(const std::string& run, uint64_t first, uint64_t steps) {
   if (!config.history.empty()) throw Error("data batches: expected a run whose settings never changed, found changes");
   const train::Dataset dataset =
       train::open_dataset(config, std::filesystem::path(run) / train::kTokenizerFile, {.resumed = true});
+  if (first > config.train.steps) {
+    throw Error("data batches: --first: expected a step from 1 to {}, found {}", config.train.steps, first);
+  }
   if (dataset.has_position()) throw Error("data batches: not possible for streams and mixtures");
   const std::unique_ptr<data::BatchSource> batches = train::training_batches(config, dataset);
   const std::unique_ptr<data::BatchReader> reader = batches->reader({});

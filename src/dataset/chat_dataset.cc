@@ -89,13 +89,31 @@ void check_trained(const RunConfig& config, const TrainingSequences& sequences) 
               config.model.context, sequences.summary().text());
 }
 
-void warn_of_cuts(const chat::SequenceSummary& summary, uint64_t context, const OpenOptions& options) {
+// Of a file that was given for validation. Without such a file, a small part of the data may well have nothing.
+void check_held_out(const RunConfig& config, const chat::ConversationFiles& files, const TrainingSequences& sequences) {
+  if (files.validation.empty() || sequences.summary().sequences > 0) return;
+  throw Error(
+      "[data] {}: expected tokens to validate with within a context of {}, found none in {}; remove the file to "
+      "hold out a part of the others",
+      files.validation.front().string(), config.model.context, sequences.summary().text());
+}
+
+void check_encoding(const RunConfig& config, const OpenOptions& options) {
+  if (options.resumed || config.data.encoding == TextEncoding::kUtf8) return;
+  throw Error(
+      "[config] data.encoding: expected utf-8 with data.format=chat, because JSON is in UTF-8, found another; "
+      "convert the files with iconv");
+}
+
+// `kind` is a word for the sequences, followed by a space, if they are not those to train on.
+void warn_of_cuts(const chat::SequenceSummary& summary, uint64_t context, const OpenOptions& options,
+                  const char* kind = "") {
   if (!options.warn || summary.cut + summary.dropped == 0) return;
-  options.warn(
-      fmt::format("{} of {} sequences are longer than the context of {}: {} cut, and {} dropped, with nothing left to "
-                  "train on; the longest has {} tokens (--context)",
-                  summary.cut + summary.dropped, summary.sequences + summary.dropped, context, summary.cut,
-                  summary.dropped, summary.longest));
+  options.warn(fmt::format(
+      "{} of {} {}sequences are longer than the context of {}: {} cut, and {} dropped, with nothing left to {}; the "
+      "longest has {} tokens (--context)",
+      summary.cut + summary.dropped, summary.sequences + summary.dropped, kind, context, summary.cut, summary.dropped,
+      *kind == '\0' ? "train on" : "validate with", summary.longest));
 }
 
 }  // namespace
@@ -104,6 +122,7 @@ Dataset open_chat(const RunConfig& config, const fs::path& tokenizer_file, const
   if (!fs::exists(tokenizer_file)) {
     throw Error("[data] data.format: chat needs a trained model with a tokenizer.json to start from, found none");
   }
+  check_encoding(config, options);
   Dataset dataset;
   dataset.tokenizer = data::Tokenizer::load(tokenizer_file.string());
   dataset.vocabulary = vocabulary_of(config, *dataset.tokenizer);
@@ -119,7 +138,9 @@ Dataset open_chat(const RunConfig& config, const fs::path& tokenizer_file, const
   TrainingSequences train = cut(all, 0, all.size() - held_out, config.model.context);
   TrainingSequences validation = cut(all, all.size() - held_out, all.size(), config.model.context);
   check_trained(config, train);
+  check_held_out(config, files, validation);
   warn_of_cuts(train.summary(), config.model.context, options);
+  warn_of_cuts(validation.summary(), config.model.context, options, "held-out ");
   dataset.train_tokens = train.summary().tokens;
   dataset.fingerprint = {train.summary().tokens + validation.summary().tokens,
                          hash_of(train.sequences()) ^ hash_of(validation.sequences()) * 3};

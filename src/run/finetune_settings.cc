@@ -67,6 +67,7 @@ RunConfig finetune_config(const fs::path& base, bool full) {
   config.data.paths.clear();
   config.data.sources.clear();
   config.data.format = DataFormat::kChat;
+  config.data.encoding = TextEncoding::kUtf8;
   config.data.sampling = Sampling::kRandom;
   config.data.shuffle = 0;
   config.data.broadcast = false;

@@ -400,8 +400,9 @@ void Run::check_same_text(const RunConfig& own, const std::optional<RunState>& s
   if (dataset_.fingerprint == state->data) return;
   throw Error(
       "[data] {}: expected the text of the run, in another place, found other text; to train on it, start a new run: "
-      "quern train --from {} {} --run NEW",
-      data_name(config_), folder_.string(), data_arguments(config_));
+      "quern {} {} {} --run NEW",
+      data_name(config_), config_.has_chat() ? "finetune --base" : "train --from", folder_.string(),
+      data_arguments(config_));
 }
 
 // Saves the failed step and applies the policy. Returns whether the step counts; throws Error to end the run.

@@ -138,7 +138,9 @@ class Planner {
   // The choices for packing, each with its relative time.
   std::vector<std::pair<bool, double>> packings(const StepCut& cut) const {
     if (model_.activations.storage != kernels::DType::kF32) return {{true, 1.0}};
-    if (cut.micro_batches < kPackFrom) return {{false, 1.0}};
+    // Next to adapters, two copies of the frozen matrices would replace their values: 1.75 GiB instead of 1.07 for a
+    // step of SmolLM2-135M that takes 2 % less time.
+    if (cut.micro_batches < kPackFrom || model_.parameters.has_adapters()) return {{false, 1.0}};
     return {{true, 1.0}, {false, kUnpackedTime}};
   }
 

@@ -27,6 +27,9 @@ TEST(ChatTemplate, ChatmlRefusesTools) {
   EXPECT_TRUE(contains(error_of([&] { chatml.render(kMessages, false, Json::array({1})); }), "no form for tools"));
   const Json call = {{"role", "assistant"}, {"content", nullptr}};
   EXPECT_TRUE(contains(error_of([&] { chatml.render(Json::array({call}), false); }), "no form for tools"));
+  // The call was left out without a word, and the model learned to say only what stands before it.
+  const Json both = {{"role", "assistant"}, {"content", "One moment."}, {"tool_calls", {{{"type", "function"}}}}};
+  EXPECT_TRUE(contains(error_of([&] { chatml.render(Json::array({both}), false); }), "no form for tools"));
 }
 
 TEST(ChatTemplate, SpecialTokensAreVariables) {

@@ -1,7 +1,8 @@
 // Drives the marking of conversations by hand, for masks_oracle_test.py.
 //   marks_tool MODEL FILE    prints, for each record of FILE, one line: {"sequences": [{"ids": [...], "trained":
 //   [...]}]}
-// MODEL is a folder with tokenizer.json, tokenizer_config.json and chat_template.jinja.
+// MODEL is a folder with tokenizer.json, tokenizer_config.json and chat_template.jinja; without the last, chatml is
+// used.
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -22,16 +23,19 @@ void print_marks(const std::vector<MarkedTokens>& sequences) {
   fmt::print("{}\n", json_text(nlohmann::ordered_json{{"sequences", list}}));
 }
 
-int run(const std::vector<std::string>& words) {
-  if (words.size() != 2) throw Error("[marks_tool] expected MODEL FILE; see tests/chat/marks_tool.cc");
-  const std::filesystem::path model = words[0];
+ChatTemplate template_of(const std::filesystem::path& model) {
+  if (!std::filesystem::exists(model / "chat_template.jinja")) return ChatTemplate::chatml();
   const std::string text = read_file(model / "chat_template.jinja", kMaxFile);
   const std::string config = read_file(model / "tokenizer_config.json", kMaxFile);
-  const std::optional<ChatTemplate> chat_template =
-      load_chat_template({.folder = words[0], .chat_template = &text, .tokenizer_config = &config});
+  return *load_chat_template({.folder = model.string(), .chat_template = &text, .tokenizer_config = &config});
+}
+
+int run(const std::vector<std::string>& words) {
+  if (words.size() != 2) throw Error("[marks_tool] expected MODEL FILE; see tests/chat/marks_tool.cc");
+  const ChatTemplate chat_template = template_of(words[0]);
   const auto tokenizer = data::Tokenizer::load_from(words[0]);
   for_each_conversation(words[1], [&](Conversation&& conversation) {
-    print_marks(mark(conversation, &*chat_template, *tokenizer));
+    print_marks(mark(conversation, &chat_template, *tokenizer));
     return true;
   });
   return 0;

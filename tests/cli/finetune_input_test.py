@@ -76,6 +76,11 @@ class Finetune(program.ProgramTest):
         self.refuses(self.path("none.jsonl"), says=["none.jsonl"])
         (self.folder / "empty").mkdir()
         self.refuses(self.path("empty"), says=["empty"])
+        for text in ("", record(("user", "Hi"), ("assistant", "Hello"), train=False),
+                     record(("user", "Hi" * 200), ("assistant", "Hello"))):  # the run said nothing and did not validate
+            self.write("folder/train.jsonl", GOOD * 3)
+            self.write("folder/valid.jsonl", text)
+            self.refuses(self.path("folder"), says=["valid.jsonl"])
         self.refuses(None, says=["expected DATA"])
 
     def test_base(self):
@@ -105,6 +110,7 @@ class Finetune(program.ProgramTest):
         self.refuses(data, "--epochs", "x", says=["data.epochs"])
         self.refuses(data, "--set", "data.sampling=stream", says=["data.sampling"])
         self.refuses(data, "--set", "data.broadcast=true", says=["data.broadcast"])
+        self.refuses(data, "--set", "data.encoding=windows-1252", says=["data.encoding", "utf-8"])
 
     def test_templates(self):
         data = self.data(GOOD)
@@ -139,6 +145,15 @@ class Finetune(program.ProgramTest):
         run = self.works("finetune", "--base", self.base, data, "--chat-template", "chatml", "--set",
                          "data.validation_fraction=0", "--run", self.path("cut"))
         self.assertIn("1 of 14 sequences are longer than the context of 160: 0 cut, and 1 dropped", str(run))
+
+    def test_what_is_cut_of_held_out_conversations_is_counted(self):
+        self.write("folder/train.jsonl", GOOD * 13)
+        self.write("folder/valid.jsonl", GOOD + record(("user", "Hi"), ("assistant", "Hello" * 200)))
+        found = program.quern("finetune", "--base", self.base, self.path("folder"), "--chat-template", "chatml", "--run",
+                              self.path("cut"))
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("1 of 2 held-out sequences are longer than the context of 160: 1 cut, and 0 dropped",
+                      found.stdout + found.stderr)
 
     def export(self, seed):
         """A Hugging Face folder, and the command that starts from it; returns the hash of its weights."""
@@ -192,7 +207,9 @@ class Finetune(program.ProgramTest):
         before = program.contents(self.folder / "tuned")
         self.fails("finetune", "--base", self.base, data, "--chat-template", "chatml", "--run", self.path("tuned"),
                    says=["holds a run already"])
+        other = self.write("other.jsonl", GOOD * 5)
         for arguments, says in ((("--base", self.base), ["omit --base"]), (("--rank", "3"), ["lora.rank"]),
+                                ((other,), ["other.jsonl", "quern finetune --base " + self.path("tuned")]),
                                 (("--targets", '["c_fc"]'), ["lora.targets"])):
             self.fails("finetune", "--run", self.path("tuned"), "--resume", *arguments, says=says)
         self.assertEqual(program.contents(self.folder / "tuned"), before)
