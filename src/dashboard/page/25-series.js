@@ -1,0 +1,123 @@
+// Curves as arrays of numbers: conversion from the view, smoothing, searching, and the range of y.
+
+const prepared_series = new WeakMap();
+
+// The view's lists as typed arrays, null as NaN; once per series of a view.
+function prepare(series) {
+  let ready = prepared_series.get(series);
+  if (!ready) {
+    const numbers = list => list ? Float64Array.from(list, value => value === null ? NaN : value) : null;
+    ready = {step: numbers(series.step), tokens: numbers(series.tokens), time: numbers(series.seconds),
+      value: numbers(series.value), low: numbers(series.low), high: numbers(series.high), smooth: null, beta: -1};
+    prepared_series.set(series, ready);
+  }
+  return ready;
+}
+
+// Exponential moving average, debiased: the first average is the first value, not a share of it. Gaps stay gaps.
+function smoothed(ready, beta) {
+  if (ready.beta === beta) return ready.smooth;
+  const result = new Float64Array(ready.value.length);
+  let sum = 0, weight = 0;
+  for (let i = 0; i < result.length; ++i) {
+    const value = ready.value[i];
+    if (Number.isNaN(value)) {
+      result[i] = NaN;
+      continue;
+    }
+    sum = beta * sum + (1 - beta) * value;
+    weight = beta * weight + (1 - beta);
+    result[i] = sum / weight;
+  }
+  ready.beta = beta;
+  ready.smooth = result;
+  return result;
+}
+
+// The first index whose x is at least `value`.
+function lower_bound(x, value) {
+  let low = 0, high = x.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (x[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+// The index of a finite y whose x is nearest to `value`; -1 if there is none within `reach` of it.
+function nearest_point(x, y, value, reach = Infinity) {
+  const middle = lower_bound(x, value);
+  let left = middle - 1, right = middle;
+  while (left >= 0 && Number.isNaN(y[left])) --left;
+  while (right < x.length && Number.isNaN(y[right])) ++right;
+  const best = left < 0 || (right < x.length && x[right] - value < value - x[left]) ? right : left;
+  return best >= 0 && best < x.length && Math.abs(x[best] - value) <= reach ? best : -1;
+}
+
+// The indices to draw for x in [lo, hi]: with a neighbour on each side, so that lines leave the plot.
+function visible_range(x, lo, hi) {
+  return [Math.max(0, lower_bound(x, lo) - 1), Math.min(x.length, lower_bound(x, hi) + 2)];
+}
+
+function quantile(sorted, share) {
+  return sorted[Math.round(share * (sorted.length - 1))];
+}
+
+// Values within [lo, hi] of x that the y axis has to show.
+function visible_values(lines, lo, hi, options) {
+  const values = [];
+  const add = value => {
+    if (Number.isFinite(value) && (!options.log || value > 0)) values.push(value);
+  };
+  for (const line of lines) {
+    const first = lower_bound(line.x, lo), last = lower_bound(line.x, hi + (hi - lo) * 1e-9);
+    for (let i = first; i < Math.max(last, first + (first < line.x.length && last === first ? 1 : 0)); ++i) {
+      add(line.value[i]);
+      if (line.low && !options.robust) {
+        add(line.low[i]);
+        add(line.high[i]);
+      }
+    }
+  }
+  return values;
+}
+
+// The y axis for what is visible, or null if nothing is. Robust: without the outer 2% on either side.
+function y_range(lines, lo, hi, options) {
+  const values = visible_values(lines, lo, hi, options);
+  if (values.length === 0) return null;
+  let low = Infinity, high = -Infinity;
+  if (options.robust && values.length >= 20) {
+    const sorted = Float64Array.from(values).sort();
+    [low, high] = [quantile(sorted, 0.02), quantile(sorted, 0.98)];
+  } else {
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+  }
+  return padded(low, high, options);
+}
+
+function padded(low, high, options) {
+  if (options.log) {
+    const margin = high > low * 1.02 ? (high / low) ** 0.06 : 1.2;
+    return {lo: low / margin, hi: high * margin};
+  }
+  const span = high > low ? high - low : Math.abs(high) * 0.2 || 1;
+  const from_zero = low >= 0 && low <= span * 0.6;  // a curve that comes near 0 is read against 0
+  return {lo: from_zero ? 0 : low - span * 0.06, hi: high + span * 0.06};
+}
+
+// Extends a y axis to a rule that is close enough to leave room for the curves.
+function include_rule(range, value, log) {
+  if (log ? value <= 0 : !Number.isFinite(value)) return;
+  const place = number => log ? Math.log(number) : number;
+  const span = place(range.hi) - place(range.lo);
+  const beyond = Math.max(place(range.lo) - place(value), place(value) - place(range.hi), 0);
+  if (beyond === 0 || beyond > span * 0.5) return;
+  const margin = log ? 1.06 ** span : span * 0.05;
+  if (value < range.lo) range.lo = log ? value / margin : value >= 0 ? Math.max(0, value - margin) : value - margin;
+  else range.hi = log ? value * margin : value + margin;
+}

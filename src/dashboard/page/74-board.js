@@ -1,0 +1,55 @@
+// The panels of all runs in their order: made once, then only updated, so that nothing flickers.
+
+class Board {
+  constructor(node) {
+    this.node = node;
+    this.panels = new Map();  // id -> Panel
+  }
+
+  plots() {
+    return [...this.panels.values()].filter(panel => panel.plot && !panel.node.hidden).map(panel => panel.plot);
+  }
+
+  panel_of(node) {
+    return this.panels.get(node.dataset.panel) ?? null;
+  }
+
+  update(runs, selected) {
+    const specs = board_specs(runs, selected);
+    for (const [id, panel] of this.panels) {
+      if (specs.some(spec => spec.id === id && spec.kind === panel.spec.kind)) continue;
+      panel.node.remove();
+      this.panels.delete(id);
+    }
+    specs.forEach((spec, i) => {
+      let panel = this.panels.get(spec.id);
+      if (!panel) {
+        panel = new Panel(spec, is_wide(spec, i));
+        this.panels.set(spec.id, panel);
+      }
+      set_hidden(panel.node, !panel.update(spec, selected));
+      if (this.node.children[i] !== panel.node) this.node.insertBefore(panel.node, this.node.children[i] ?? null);
+    });
+  }
+}
+
+function is_wide(spec, i) {
+  return i === 0 || spec.kind === 'heatmap' || spec.kind === 'text';
+}
+
+// The selected run's panels, then those that only others have; what the run says about itself is second, and its events last.
+function board_specs(runs, selected) {
+  const specs = [];
+  const add = spec => {
+    if (!specs.some(other => other.id === spec.id)) specs.push(spec);
+  };
+  for (const run of [selected, ...runs]) {
+    for (const panel of run.panels) {
+      if (panel.kind === 'lines' || run === selected) add(panel);
+    }
+  }
+  if (!specs.some(spec => spec.kind === 'events')) add({id: 'events', title: 'Events', kind: 'events'});
+  const details = {id: 'details', title: 'Run', kind: 'details'};
+  specs.splice(1, 0, details);
+  return specs;
+}
