@@ -25,11 +25,11 @@ function format_integer(value) {
   return with_sign(Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ','));
 }
 
-// 4 digits: 1.520, 47.58k, 3e-4; whole numbers below 10,000 as they are.
+// 4 digits: 1.520, 47.58k, 3.12e-4; whole numbers below 10,000 as they are.
 function format_number(value, digits = 4) {
   const size = Math.abs(value);
   if (value === 0) return '0';
-  if (size >= 1e15 || size < 1e-3) {
+  if (size >= 1e15 || size < 1e-2) {
     const [mantissa, exponent] = value.toExponential(digits - 2).split('e');
     return with_sign(`${Number(mantissa)}e${Number(exponent)}`);
   }
@@ -51,11 +51,14 @@ function format_bytes(value) {
   return `${value < 0 ? '\u2212' : ''}${scaled.toFixed(decimals)} ${kByteUnits[power]}`;
 }
 
-// 0.42 s, 42 s, 3 min 20 s, 2 h 5 min, 3 d 4 h
+// 19.8 ms, 4.2 s, 42 s, 3 min 20 s, 2 h 5 min, 3 d 4 h
 function format_duration(seconds) {
   if (seconds === null || !Number.isFinite(seconds)) return kNothing;
   if (seconds < 0) return '\u2212' + format_duration(-seconds);
-  if (seconds < 10) return `${Number(seconds.toPrecision(2))} s`;
+  if (seconds === 0) return '0 s';
+  if (seconds < 1e-3) return `${(seconds * 1e6).toPrecision(3)} \u00b5s`;
+  if (seconds < 1) return `${(seconds * 1e3).toPrecision(3)} ms`;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
   const whole = Math.round(seconds);
   const parts = [[Math.floor(whole / 86400), 'd'], [Math.floor(whole / 3600) % 24, 'h'],
     [Math.floor(whole / 60) % 60, 'min'], [whole % 60, 's']];
@@ -73,6 +76,16 @@ function format_value(value, kind = 'number') {
     case 'seconds': return format_duration(value);
     default: return format_number(value);
   }
+}
+
+// The unit where a title has to name it, because the values do not.
+function unit_text(unit) {
+  return unit && unit_kind(unit) === 'number' ? unit : '';
+}
+
+// Text for a canvas: without characters that have no shape or turn the direction of writing.
+function plain(text) {
+  return text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ');
 }
 
 // A position on the x axis, in words: "step 1,200".

@@ -153,6 +153,6 @@ class Plot {
 }
 
 function shorten(text, length) {
-  const line = text.replace(/\s+/g, ' ');
+  const line = plain(text);
   return line.length > length ? line.slice(0, length - 1) + '\u2026' : line;
 }

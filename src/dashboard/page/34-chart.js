@@ -37,8 +37,8 @@ class Chart extends Plot {
     context.beginPath();
     context.rect(left, top - 4, right - left + 6, bottom - top + 4);
     context.clip();
-    this.paint_marks(context);
     this.paint_lines(context);
+    this.paint_marks(context);
     context.restore();
     this.paint_rules(context);
   }
@@ -83,7 +83,7 @@ class Chart extends Plot {
       const at = this.y.at(rule.value);
       if (Number.isNaN(at)) continue;
       const below = at > bottom + 1, above = at < top - 1;
-      let text = `${rule.label} ${format_value(rule.value, this.model.kind)}`;
+      let text = `${shorten(rule.label, 40)} ${format_value(rule.value, this.model.kind)}`;
       if (!below && !above) {
         context.strokeStyle = palette.ink;
         context.lineWidth = 1;

@@ -21,7 +21,7 @@ class HeatMap extends Plot {
   }
 
   draw() {
-    this.left = Math.min(170, Math.max(76, this.node.clientWidth * 0.2));
+    this.left = Math.min(150, Math.max(92, this.node.clientWidth * 0.2));
     super.draw();
   }
 
@@ -36,14 +36,12 @@ class HeatMap extends Plot {
     return hi > lo ? (place(value) - place(lo)) / (place(hi) - place(lo)) : 0.5;
   }
 
-  // The column whose step is the last at or before x; a column lasts until the next one.
+  // The column nearest to x; -1 if that is further away than columns are apart.
   column_at(x) {
-    const columns = this.model.x, i = lower_bound(columns, x);
-    if (i < columns.length && columns[i] === x) return i;
-    if (i === columns.length && columns.length > 1) {
-      return x - columns[i - 1] <= columns[i - 1] - columns[i - 2] ? i - 1 : -1;
-    }
-    return i - 1;
+    const columns = this.model.x, after = lower_bound(columns, x);
+    const i = after > 0 && (after === columns.length || columns[after] - x > x - columns[after - 1]) ? after - 1 : after;
+    const reach = columns.length > 1 ? (columns[columns.length - 1] - columns[0]) / (columns.length - 1) : Infinity;
+    return Math.abs(columns[i] - x) <= reach ? i : -1;
   }
 
   paint(context) {
@@ -80,7 +78,7 @@ class HeatMap extends Plot {
     context.fillStyle = palette.quiet;
     this.model.rows.forEach((name, row) => {
       if (row % every === 0) {
-        context.fillText(fit(context, name, this.left - 10), this.left - 8, this.area.top + (row + 0.5) * height);
+        context.fillText(fit(context, plain(name).replace(/\.weight$/, ''), this.left - 10), this.left - 8, this.area.top + (row + 0.5) * height);
       }
       if (row > 0 && height >= 8) {
         context.fillStyle = palette.surface;

@@ -5,14 +5,23 @@ const kValueRows = 40;
 function make_table(caption, columns, rows, cell) {
   const head = element('tr', {}, ...columns.map(column =>
     element('th', {scope: 'col', class: column.text ? null : 'number'}, column.label,
-      column.unit ? element('small', {}, ` ${column.unit}`) : null)));
-  const body = rows.map(row => element('tr', {}, ...row.map((value, i) => cell(value, columns[i], i))));
+      unit_text(column.unit) ? element('small', {}, ` ${column.unit}`) : null)));
+  const body = rows.map(row => make_row(row.map((value, i) => cell(value, columns[i], i))));
   return element('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
     element('table', {}, element('caption', {class: 'unseen'}, caption), element('thead', {}, head),
       element('tbody', {}, ...body)));
 }
 
-// A cell as its column's unit says. Shares get a bar behind the number.
+function make_row(cells) {
+  const row = element('tr', {}, ...cells), share = cells.find(cell => cell.dataset.share)?.dataset.share;
+  if (share) {
+    row.className = 'barred';
+    row.style.setProperty('--share', `${share * 100}%`);
+  }
+  return row;
+}
+
+// A cell as its column's unit says. A share is also a bar behind its row.
 function data_cell(value, column, i) {
   if (typeof value !== 'number') {
     return element(i === 0 ? 'th' : 'td', i === 0 ? {scope: 'row'} : {}, value === null ? kNothing : String(value));
@@ -20,8 +29,7 @@ function data_cell(value, column, i) {
   const kind = unit_kind(column.unit), cell = element('td', {class: 'number'}, format_value(value, kind));
   if (kind === 'percent' || kind === 'share') {
     const share = Math.min(Math.max(kind === 'percent' ? value / 100 : value, 0), 1);
-    cell.classList.add('barred');
-    cell.style.setProperty('--share', `${(share * 100).toFixed(2)}%`);
+    cell.dataset.share = share.toFixed(4);
   }
   return cell;
 }

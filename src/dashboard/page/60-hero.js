@@ -29,7 +29,7 @@ function time_figure(run) {
 
 function summary_figure(row) {
   const kind = unit_kind(row.unit);
-  const best = row.best === null || row.best === undefined ? row.unit ?? ''
+  const best = row.best === null || row.best === undefined ? unit_text(row.unit)
     : `best ${format_value(row.best, kind)}${row.best_step ? ` at ${format_integer(row.best_step)}` : ''}`;
   return hero_value(row.label, format_value(row.last, kind), best);
 }

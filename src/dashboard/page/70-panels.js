@@ -60,7 +60,7 @@ class Panel {
     this.spec = spec;
     set_text(this.title, spec.title);
     set_attribute(this.title, 'title', spec.help ?? '');
-    set_text(this.unit, spec.unit ?? '');
+    set_text(this.unit, spec.kind === 'lines' ? unit_text(spec.unit) : page.all_runs().length > 1 ? run.name : '');
     switch (spec.kind) {
       case 'lines': return this.update_lines(run);
       case 'heatmap': return this.update_heatmap(run);

@@ -30,6 +30,20 @@ class Board {
       set_hidden(panel.node, !panel.update(spec, selected));
       if (this.node.children[i] !== panel.node) this.node.insertBefore(panel.node, this.node.children[i] ?? null);
     });
+    this.fill_rows();
+  }
+
+  // Widens texts and heat maps so that three columns have no hole at the end.
+  fill_rows() {
+    const shown = [...this.panels.values()].filter(panel => !panel.node.hidden);
+    const wide = panel => panel.node.classList.contains('wide');
+    let holes = (3 - shown.reduce((sum, panel) => sum + (wide(panel) ? 2 : 1), 0) % 3) % 3;
+    for (const kind of ['text', 'heatmap']) {
+      for (const panel of shown.filter(candidate => candidate.spec.kind === kind)) {
+        panel.node.classList.toggle('full', holes > 0);
+        if (holes > 0) --holes;
+      }
+    }
   }
 }
 
