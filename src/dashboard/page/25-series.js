@@ -112,12 +112,11 @@ function padded(low, high, options) {
 
 // Extends a y axis to a rule that is close enough to leave room for the curves.
 function include_rule(range, value, log) {
-  if (log ? value <= 0 : !Number.isFinite(value)) return;
-  const place = number => log ? Math.log(number) : number;
-  const span = place(range.hi) - place(range.lo);
-  const beyond = Math.max(place(range.lo) - place(value), place(value) - place(range.hi), 0);
-  if (beyond === 0 || beyond > span * 0.5) return;
-  const margin = log ? 1.06 ** span : span * 0.05;
-  if (value < range.lo) range.lo = log ? value / margin : value >= 0 ? Math.max(0, value - margin) : value - margin;
-  else range.hi = log ? value * margin : value + margin;
+  if (!Number.isFinite(value) || (log && value <= 0)) return;
+  const place = log ? Math.log : Number, back = log ? Math.exp : Number;
+  const [lo, hi, at] = [place(range.lo), place(range.hi), place(value)];
+  const span = hi - lo, margin = span * 0.06;
+  if (at < lo - span * 0.5 || at > hi + span * 0.5) return;
+  if (at - margin < lo) range.lo = !log && value >= 0 ? Math.max(Math.min(range.lo, 0), at - margin) : back(at - margin);
+  if (at + margin > hi) range.hi = back(at + margin);
 }
