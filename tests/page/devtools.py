@@ -2,6 +2,7 @@
 import base64
 import json
 import os
+import pathlib
 import shutil
 import socket
 import struct
@@ -83,14 +84,9 @@ class Browser:
         self.profile = tempfile.mkdtemp(prefix="quern-page-")
         self.process = subprocess.Popen([path, *FLAGS, f"--user-data-dir={self.profile}", "about:blank"],
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        port_file = os.path.join(self.profile, "DevToolsActivePort")
-        deadline = time.monotonic() + 60
-        while not (os.path.exists(port_file) and open(port_file).read().count("\n")):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError("Chromium does not start")
-            time.sleep(0.05)
-        port = int(open(port_file).read().split()[0])
-        tabs = json.load(urlopen(f"http://127.0.0.1:{port}/json"))
+        port = self.find_port()
+        with urlopen(f"http://127.0.0.1:{port}/json") as answer:
+            tabs = json.load(answer)
         path = next(tab for tab in tabs if tab["type"] == "page")["webSocketDebuggerUrl"].split(str(port), 1)[1]
         self.socket = WebSocket("127.0.0.1", port, path)
         self.number = 0
@@ -99,7 +95,18 @@ class Browser:
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
 
+    def find_port(self):
+        """Chromium chooses a free port and writes it into its profile."""
+        file = pathlib.Path(self.profile, "DevToolsActivePort")
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and self.process.poll() is None:
+            if file.exists() and "\n" in (text := file.read_text()):
+                return int(text.split()[0])
+            time.sleep(0.05)
+        raise RuntimeError("Chromium does not start")
+
     def close(self):
+        self.socket.socket.close()
         self.process.terminate()
         self.process.wait(30)
         shutil.rmtree(self.profile, ignore_errors=True)

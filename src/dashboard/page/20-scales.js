@@ -78,6 +78,7 @@ function time_label(value, step, hi) {
 }
 
 function time_ticks(lo, hi, count) {
+  if (hi - lo < 0.5) return multiples(lo, hi, nice_step(hi - lo, count)).map(value => ({value, label: format_duration(value)}));
   const step = kTimeSteps.find(candidate => (hi - lo) / candidate <= count * 1.3) ?? nice_step((hi - lo) / kDay, count) * kDay;
   return multiples(lo, hi, step).map(value => ({value, label: time_label(value, step, hi)}));
 }

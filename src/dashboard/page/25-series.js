@@ -64,40 +64,48 @@ function quantile(sorted, share) {
   return sorted[Math.round(share * (sorted.length - 1))];
 }
 
-// Values within [lo, hi] of x that the y axis has to show.
-function visible_values(lines, lo, hi, options) {
-  const values = [];
-  const add = value => {
-    if (Number.isFinite(value) && (!options.log || value > 0)) values.push(value);
-  };
-  for (const line of lines) {
-    const first = lower_bound(line.x, lo), last = lower_bound(line.x, hi + (hi - lo) * 1e-9);
-    for (let i = first; i < Math.max(last, first + (first < line.x.length && last === first ? 1 : 0)); ++i) {
-      add(line.value[i]);
-      if (line.low && !options.robust) {
-        add(line.low[i]);
-        add(line.high[i]);
+// The lowest and highest value within [lo, hi] of x, with the bands of decimated points; null if there is none.
+function extremes(lines, lo, hi, log) {
+  const least = log ? Number.MIN_VALUE : -Infinity;
+  let low = Infinity, high = -Infinity;
+  const look = (values, first, last) => {
+    for (let i = first; i < last; ++i) {
+      const value = values[i];
+      if (value >= least) {  // false for NaN
+        if (value < low) low = value;
+        if (value > high) high = value;
       }
     }
+  };
+  for (const line of lines) {
+    const [first, last] = shown_range(line.x, lo, hi);
+    look(line.value, first, last);
+    if (!line.low) continue;
+    look(line.low, first, last);
+    look(line.high, first, last);
   }
-  return values;
+  return low <= high ? [low, high] : null;
 }
 
-// The y axis for what is visible, or null if nothing is. Robust: without the outer 2% on either side.
+// The same without the outer 2% of the values on either side, and without bands.
+function usual_extremes(lines, lo, hi, log) {
+  const parts = lines.map(line => line.value.subarray(...shown_range(line.x, lo, hi)));
+  const values = Float64Array.from(parts.flatMap(part => [...part])).filter(value => Number.isFinite(value) && (!log || value > 0));
+  if (values.length < 20) return extremes(lines, lo, hi, log);
+  values.sort();
+  return [quantile(values, 0.02), quantile(values, 0.98)];
+}
+
+// Indices of the points in [lo, hi]; between two points, the next one.
+function shown_range(x, lo, hi) {
+  const first = lower_bound(x, lo), last = lower_bound(x, hi + (hi - lo) * 1e-9);
+  return [first, Math.min(Math.max(last, first + 1), x.length)];
+}
+
+// The y axis for what is visible, or null if nothing is.
 function y_range(lines, lo, hi, options) {
-  const values = visible_values(lines, lo, hi, options);
-  if (values.length === 0) return null;
-  let low = Infinity, high = -Infinity;
-  if (options.robust && values.length >= 20) {
-    const sorted = Float64Array.from(values).sort();
-    [low, high] = [quantile(sorted, 0.02), quantile(sorted, 0.98)];
-  } else {
-    for (const value of values) {
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
-  }
-  return padded(low, high, options);
+  const found = (options.robust ? usual_extremes : extremes)(lines, lo, hi, options.log);
+  return found ? padded(found[0], found[1], options) : null;
 }
 
 function padded(low, high, options) {

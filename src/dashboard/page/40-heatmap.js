@@ -139,8 +139,15 @@ class HeatMap extends Plot {
   }
 }
 
+const heat_ranges = new WeakMap();  // values -> {lo, hi}
+
 // The range of colours: without the outer 1%, so that one odd value does not hide the others.
 function heat_range(values, log) {
+  if (!heat_ranges.has(values)) heat_ranges.set(values, find_heat_range(values, log));
+  return heat_ranges.get(values);
+}
+
+function find_heat_range(values, log) {
   const usable = Float64Array.from(values.flat().filter(value => Number.isFinite(value) && (!log || value > 0))).sort();
   return usable.length ? {lo: quantile(usable, 0.01), hi: quantile(usable, 0.99)} : {lo: log ? 1 : 0, hi: 1};
 }

@@ -4,7 +4,7 @@ const kStates = {
   preparing: 'preparing', training: 'training', finished: 'finished', stopped: 'stopped',
   interrupted: 'interrupted', vanished: 'vanished',
 };
-const kHeroValues = 4;
+const kHeroValues = 5;
 
 function share_done(run) {
   return run.steps > 0 ? Math.min(run.step / run.steps, 1) : 0;

@@ -33,6 +33,13 @@ class Board {
     this.fill_rows();
   }
 
+  // Redraws what depends on the range of x.
+  update_plots(selected) {
+    for (const panel of this.panels.values()) {
+      if (panel.plot && !panel.node.hidden) panel.update(panel.spec, selected);
+    }
+  }
+
   // Widens texts and heat maps so that three columns have no hole at the end.
   fill_rows() {
     const shown = [...this.panels.values()].filter(panel => !panel.node.hidden);

@@ -42,8 +42,9 @@ function render_toolbar() {
 
 function render_chips(runs) {
   const chips = by_id('chips');
-  set_hidden(chips, runs.length < 2);
-  rebuild(chips, [runs.map(run => [run.id, run.name]), [...page.hidden], is_dark()], () => runs.length < 2 ? [] :
+  const few = runs.length >= 2 && runs.length <= kSeriesColours;  // more are in the table alone
+  set_hidden(chips, !few);
+  rebuild(chips, [runs.map(run => [run.id, run.name]), [...page.hidden], is_dark()], () => !few ? [] :
     runs.map(run => {
       const chip = visibility_button(run);
       chip.append(run.name.split('/').at(-1));

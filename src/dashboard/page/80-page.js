@@ -46,6 +46,7 @@ class Page {
     const present = new Set(view.runs.map(run => run.id));
     for (const run of view.runs) {
       run.index = this.known.get(run.id)?.index ?? this.known.size;
+      if (run.index >= kSeriesColours && !this.known.has(run.id)) this.hidden.add(run.id);  // no colour is left for it
       this.known.set(run.id, run);
     }
     for (const run of this.known.values()) {
@@ -57,7 +58,7 @@ class Page {
 
   accept_detail(detail) {
     this.detail = detail;
-    this.render();
+    if (this.run()) this.board.update_plots(this.run());
   }
 
   // The curve of a field, finer where the page is zoomed and has it.
@@ -107,7 +108,8 @@ class Page {
     this.range = range;
     announce(range ? `${format_x(range[0], this.axis)} to ${format_x(range[1], this.axis)}` : 'The whole run');
     this.source?.zoomed();
-    this.render();
+    set_hidden(by_id('reset'), range === null);
+    if (this.run()) this.board.update_plots(this.run());
   }
 
   // A factor below 1 zooms in, around `about` or the middle.
@@ -166,6 +168,7 @@ class Page {
 
   select(id) {
     this.selected = id;
+    this.hidden.delete(id);
     this.render();
   }
 
