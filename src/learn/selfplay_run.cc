@@ -66,7 +66,8 @@ RunResult play(const RunConfig& config, const fs::path& folder, train::Observer&
                     checkpoint::Parts::kAll);
       continue;
     }
-    observer.on_end({.planned_bytes = session.planned_bytes(), .peak_bytes = peak_resident_bytes()});
+    observer.on_end(
+        {.planned_bytes = session.planned_bytes(), .peak_bytes = peak_resident_bytes(), .finished = finished});
     return {.step = state.step, .finished = finished, .loss = state.loss};
   }
 }

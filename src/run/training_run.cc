@@ -273,6 +273,8 @@ RunStart Run::start_report() {
           .vocabulary = dataset_.vocabulary,
           .flops_per_token = stage_->model->activations().training_flops(config_.model.context, counted_share()),
           .floor = dataset_.floor,
+          .loss_parts = stage_->model->loss_parts(),
+          .ranks = ranks_.place().ranks,
           .plan = &stage_->plan,
           .set_profile = [this](Profile* profile) {
             profile_ = profile;
@@ -338,7 +340,9 @@ void Run::end_after(const std::exception_ptr& failure) {
 
 void Run::end() {
   if (!stage_->checkpoints.is_saved(state_.step)) save_and_report();
-  observer_.on_end({.planned_bytes = stage_->plan.memory.total(), .peak_bytes = peak_resident_bytes()});
+  observer_.on_end({.planned_bytes = stage_->plan.memory.total(),
+                    .peak_bytes = peak_resident_bytes(),
+                    .finished = state_.step >= config_.train.steps});
 }
 
 fs::path Run::save() { return stage_->checkpoints.save(state_); }
