@@ -114,7 +114,7 @@ function padded(low, high, options) {
     return {lo: low / margin, hi: high * margin};
   }
   const span = high > low ? high - low : Math.abs(high) * 0.2 || 1;
-  const from_zero = low >= 0 && low <= span * 0.25;  // a curve that comes near 0 is read against 0
+  const from_zero = low >= 0 && (options.zero || low <= span * 0.25);  // a curve near 0 is read against 0
   return {lo: from_zero ? 0 : low - span * 0.06, hi: high + span * 0.06};
 }
 

@@ -48,7 +48,6 @@ class Plot {
     this.node = element('div', {class: 'plot', tabindex: '0', role: 'img'}, this.base, this.overlay);
     this.node.quern_plot = this;
     this.node.style.height = `${height}px`;
-    this.left = 50;
     this.model = null;
     this.seen = false;
     this.stale = true;
@@ -83,10 +82,10 @@ class Plot {
     this.height = this.node.clientHeight;
     if (this.width < 60 || this.height < 60) return;
     this.stale = false;
-    this.area = {left: this.left, right: this.width - 12, top: 8, bottom: this.height - 24};
-    const [lo, hi] = this.model.domain;
+    const context = this.context(this.base), [lo, hi] = this.model.domain;
+    this.area = {right: this.width - 12, top: 8, bottom: this.height - 24};
+    this.area.left = this.margin(context);
     this.x = new Scale(lo, hi, this.area.left, this.area.right);
-    const context = this.context(this.base);
     this.paint(context);
     this.paint_x_axis(context);
     this.draw_cursor();

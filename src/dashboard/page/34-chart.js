@@ -2,6 +2,8 @@
 
 const kMarkedKinds = {resume: 'accent', incident: 'bad', warning: 'warn', settings: 'accent', checkpoint: 'quiet', best: 'good'};
 
+const kLeastMargin = 50;
+
 class Chart extends Plot {
   // `readout` is told the values at the cursor: a map from line to {x, value}, or null without a cursor.
   constructor(height, readout) {
@@ -18,21 +20,29 @@ class Chart extends Plot {
     if (this.model.stacked) return {lo: 0, hi: 1, log: false};
     const lines = this.shown_lines();
     let log = this.model.log;
-    let range = y_range(lines, lo, hi, {log, robust: this.model.robust});
+    const options = {robust: this.model.robust, zero: this.model.kind === 'bytes'};
+    let range = y_range(lines, lo, hi, {log, ...options});
     if (!range && log) {  // nothing is positive
       log = false;
-      range = y_range(lines, lo, hi, {log, robust: this.model.robust});
+      range = y_range(lines, lo, hi, {log, ...options});
     }
     range ??= log ? {lo: 0.1, hi: 1} : {lo: 0, hi: 1};
     for (const rule of this.model.rules) include_rule(range, rule.value, log);
     return {...range, log};
   }
 
+  // Prepares the y axis; returns the width that its labels need, at least that of most charts, so that they line up.
+  margin(context) {
+    const {top, bottom} = this.area, axis = this.y_axis();
+    const count = Math.max(2, Math.floor((bottom - top) / 42));
+    this.y = new Scale(axis.lo, axis.hi, bottom, top, axis.log);
+    this.y_ticks = (axis.log ? log_ticks : linear_ticks)(axis.lo, axis.hi, count, this.model.kind);
+    return Math.max(kLeastMargin, ...this.y_ticks.map(tick => context.measureText(tick.label).width + 12));
+  }
+
   paint(context) {
     const {left, right, top, bottom} = this.area;
-    const axis = this.y_axis();
-    this.y = new Scale(axis.lo, axis.hi, bottom, top, axis.log);
-    this.paint_y_axis(context, axis);
+    this.paint_y_axis(context);
     context.save();
     context.beginPath();
     context.rect(left, top - 4, right - left + 6, bottom - top + 4);
@@ -43,13 +53,11 @@ class Chart extends Plot {
     this.paint_rules(context);
   }
 
-  paint_y_axis(context, axis) {
-    const {left, right, top, bottom} = this.area;
-    const count = Math.max(2, Math.floor((bottom - top) / 42));
-    const ticks = (axis.log ? log_ticks : linear_ticks)(axis.lo, axis.hi, count, this.model.kind);
+  paint_y_axis(context) {
+    const {left, right, bottom} = this.area;
     context.textAlign = 'right';
     context.textBaseline = 'middle';
-    for (const {value, label} of ticks) {
+    for (const {value, label} of this.y_ticks) {
       const at = Math.round(this.y.at(value));
       context.fillStyle = palette.grid;
       if (at < bottom - 1) context.fillRect(left, at, right - left, 1);

@@ -20,9 +20,8 @@ class HeatMap extends Plot {
     super.set(model);
   }
 
-  draw() {
-    this.left = Math.min(150, Math.max(92, this.node.clientWidth * 0.2));
-    super.draw();
+  margin() {
+    return Math.min(150, Math.max(92, this.width * 0.2));
   }
 
   row_height() {
@@ -78,11 +77,11 @@ class HeatMap extends Plot {
     context.fillStyle = palette.quiet;
     this.model.rows.forEach((name, row) => {
       if (row % every === 0) {
-        context.fillText(fit(context, plain(name).replace(/\.weight$/, ''), this.left - 10), this.left - 8, this.area.top + (row + 0.5) * height);
+        context.fillText(fit(context, plain(name).replace(/\.weight$/, ''), this.area.left - 10), this.area.left - 8, this.area.top + (row + 0.5) * height);
       }
       if (row > 0 && height >= 8) {
         context.fillStyle = palette.surface;
-        context.fillRect(this.left, Math.round(this.area.top + row * height), this.area.right - this.left, 1);
+        context.fillRect(this.area.left, Math.round(this.area.top + row * height), this.area.right - this.area.left, 1);
         context.fillStyle = palette.quiet;
       }
     });
@@ -93,8 +92,8 @@ class HeatMap extends Plot {
     context.strokeStyle = palette.ink;
     context.lineWidth = 1;
     if (cursor.plot === this) {
-      context.strokeRect(this.left + 0.5, Math.round(this.area.top + this.row * height) + 0.5,
-        this.area.right - this.left - 1, Math.max(Math.round(height) - 1, 2));
+      context.strokeRect(this.area.left + 0.5, Math.round(this.area.top + this.row * height) + 0.5,
+        this.area.right - this.area.left - 1, Math.max(Math.round(height) - 1, 2));
     }
   }
 
