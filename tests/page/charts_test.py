@@ -85,6 +85,26 @@ class Charts(PageTest):
         self.assertAlmostEqual(hi - lo, 1000, places=3)
         self.assertAlmostEqual(lo, 780, delta=60)
 
+    def test_two_fingers_zoom_and_one_reads(self):
+        self.browser.size(390, 844, 2, mobile=True)
+        self.serve("one")
+        left, top, width, height = self.box("loss")
+
+        def touch(kind, *shares):
+            self.browser.call("Input.dispatchTouchEvent", type=kind, touchPoints=[
+                {"x": left + width * share, "y": top + height / 2, "id": i} for i, share in enumerate(shares)])
+        touch("touchStart", 0.4)
+        touch("touchMove", 0.5)
+        touch("touchEnd")
+        self.assertIsNotNone(self.settings()["cursor"])  # stays, to be read without a finger on it
+        self.assertIsNone(self.settings()["range"])
+        touch("touchStart", 0.4, 0.6)
+        for spread in (0.12, 0.14, 0.16, 0.2):
+            touch("touchMove", 0.5 - spread, 0.5 + spread)
+        touch("touchEnd")
+        lo, hi = self.settings()["range"]
+        self.assertAlmostEqual((hi - lo) / 5000, 0.5, delta=0.08)
+
     def test_keys(self):
         self.serve("one")
         self.focus("loss")

@@ -45,7 +45,7 @@ class Plot {
   constructor(height) {
     this.base = element('canvas', {'aria-hidden': 'true'});
     this.overlay = element('canvas', {'aria-hidden': 'true', class: 'overlay'});
-    this.node = element('div', {class: 'plot', tabindex: '0', role: 'img'}, this.base, this.overlay);
+    this.node = element('div', {class: 'plot', tabindex: '0', role: 'application', 'aria-roledescription': 'chart'}, this.base, this.overlay);
     this.node.quern_plot = this;
     this.node.style.height = `${height}px`;
     this.model = null;

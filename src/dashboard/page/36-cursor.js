@@ -14,58 +14,86 @@ function pointer_x(plot, event) {
   return event.clientX - plot.node.getBoundingClientRect().left;
 }
 
-function clamp_to_area(plot, pixel) {
-  return Math.min(Math.max(pixel, plot.area.left), plot.area.right);
-}
+// The pointer over a plot. Mouse: hover reads, drag zooms, Shift and drag moves, double click resets. Touch: a horizontal
+// drag reads, two fingers zoom.
+class PlotPointer {
+  constructor(plot) {
+    this.plot = plot;
+    this.start = null;        // of a press: {pixel, pan, domain, moved}
+    this.fingers = new Map(); // pointer -> pixel
+    const {node} = plot, listen = (name, action, options) => node.addEventListener(name, event => plot.x && action(event), options);
+    listen('pointerdown', event => this.press(event));
+    listen('pointermove', event => this.move(event));
+    listen('pointerup', event => this.release(event, true));
+    listen('pointercancel', event => this.release(event, false));
+    listen('pointerleave', event => {
+      if (!this.start && event.pointerType !== 'touch') move_cursor(null, null);
+    });
+    listen('dblclick', () => page.set_range(null));
+    listen('wheel', event => this.turn(event), {passive: false});
+  }
 
-// Mouse: hover reads, drag zooms, Shift and drag moves, double click resets. Touch: a horizontal drag reads.
-function attach_pointer(plot) {
-  const {node} = plot;
-  let start = null, moved = null;
-  const hover = event => {
-    const pixel = pointer_x(plot, event);
-    if (plot.hover_row) plot.hover_row(event.clientY - node.getBoundingClientRect().top);
-    move_cursor(pixel < plot.area.left - 8 ? null : plot.snap(plot.x.value(clamp_to_area(plot, pixel))), plot);
-  };
-  node.addEventListener('pointerdown', event => {
-    if (event.button !== 0 || !plot.x) return;
-    start = {pixel: pointer_x(plot, event), pan: event.shiftKey, domain: plot.model.domain, touch: event.pointerType === 'touch'};
-    moved = false;
-    if (!start.touch) node.setPointerCapture(event.pointerId);
-  });
-  node.addEventListener('pointermove', event => {
-    if (!plot.x) return;
-    const pixel = pointer_x(plot, event);
-    if (!start || start.touch) return hover(event);
-    moved ||= Math.abs(pixel - start.pixel) > kDragStart;
-    if (!moved) return;
-    if (start.pan) {
-      page.move_range(start.domain, (start.pixel - pixel) / (plot.area.right - plot.area.left));
-    } else {
-      plot.selection = [clamp_to_area(plot, start.pixel), clamp_to_area(plot, pixel)];
-      request_draw(plot, 'cursor');
+  clamp(pixel) {
+    return Math.min(Math.max(pixel, this.plot.area.left), this.plot.area.right);
+  }
+
+  press(event) {
+    if (event.pointerType === 'touch') {
+      this.fingers.set(event.pointerId, pointer_x(this.plot, event));
+      this.pinched = [...this.fingers.values()].map(pixel => this.plot.x.value(pixel));
+    } else if (event.button === 0) {
+      this.start = {pixel: pointer_x(this.plot, event), pan: event.shiftKey, domain: this.plot.model.domain, moved: false};
+      this.plot.node.setPointerCapture(event.pointerId);
     }
-  });
-  const release = event => {
-    const selection = plot.selection;
+  }
+
+  move(event) {
+    const pixel = pointer_x(this.plot, event);
+    if (this.fingers.has(event.pointerId)) this.fingers.set(event.pointerId, pixel);
+    if (this.fingers.size === 2) this.pinch();
+    else if (this.start) this.drag(pixel);
+    else this.hover(event, pixel);
+  }
+
+  hover(event, pixel) {
+    const {plot} = this;
+    if (plot.hover_row) plot.hover_row(event.clientY - plot.node.getBoundingClientRect().top);
+    move_cursor(pixel < plot.area.left - 8 ? null : plot.snap(plot.x.value(this.clamp(pixel))), plot);
+  }
+
+  drag(pixel) {
+    const {start, plot} = this;
+    start.moved ||= Math.abs(pixel - start.pixel) > kDragStart;
+    if (!start.moved) return;
+    if (start.pan) return page.move_range(start.domain, (start.pixel - pixel) / (plot.area.right - plot.area.left));
+    plot.selection = [this.clamp(start.pixel), this.clamp(pixel)];
+    request_draw(plot, 'cursor');
+  }
+
+  release(event, completed) {
+    const {plot} = this, {selection} = plot;
+    this.fingers.delete(event.pointerId);
+    this.start = null;
+    if (!selection) return;
     plot.selection = null;
-    start = null;
-    if (selection && event.type === 'pointerup') {
-      page.set_range([plot.x.value(Math.min(...selection)), plot.x.value(Math.max(...selection))]);
-    }
-    if (moved) request_draw(plot, 'cursor');
-  };
-  node.addEventListener('pointerup', release);
-  node.addEventListener('pointercancel', release);
-  node.addEventListener('pointerleave', () => {
-    if (!start) move_cursor(null, null);
-  });
-  node.addEventListener('dblclick', () => page.set_range(null));
-  node.addEventListener('wheel', event => {
-    if (!event.ctrlKey || !plot.x) return;  // Ctrl and wheel, or a pinch on a touchpad
+    request_draw(plot, 'cursor');
+    if (completed) page.set_range([plot.x.value(Math.min(...selection)), plot.x.value(Math.max(...selection))]);
+  }
+
+  // The values that were under two fingers stay there.
+  pinch() {
+    const {left, right} = this.plot.area, [a, b] = this.fingers.values();
+    if (Math.abs(a - b) < 2 * kDragStart) return;
+    const scale = (this.pinched[1] - this.pinched[0]) / (b - a);
+    if (scale > 0) page.set_range([this.pinched[0] + (left - a) * scale, this.pinched[0] + (right - a) * scale]);
+  }
+
+  // Ctrl and wheel, or a pinch on a touchpad.
+  turn(event) {
+    if (!event.ctrlKey) return;
     event.preventDefault();
-    page.zoom(Math.exp(event.deltaY * 0.005), plot.x.value(clamp_to_area(plot, pointer_x(plot, event))));
-  }, {passive: false});
+    page.zoom(Math.exp(event.deltaY * 0.005), this.plot.x.value(this.clamp(pointer_x(this.plot, event))));
+  }
 }
 
 // Keys of a focused chart; true if the key was one of them.

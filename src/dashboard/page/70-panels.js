@@ -39,7 +39,7 @@ class Panel {
       case 'details': this.body.append(this.list = element('dl', {class: 'detail-list'})); break;
     }
     if (this.content) this.body.append(this.content.node);
-    if (this.plot) attach_pointer(this.plot);
+    if (this.plot) new PlotPointer(this.plot);
   }
 
   toggle_log() {
