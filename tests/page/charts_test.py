@@ -237,6 +237,14 @@ class Charts(PageTest):
           .map(node => node.outerHTML)""")
         self.assertEqual(nameless, [])
 
+    def test_the_upper_canvas_is_not_printed(self):
+        """Chromium's PDF loses a canvas that lies below a transparent one."""
+        self.serve("one")
+        self.browser.call("Emulation.setEmulatedMedia", media="print")
+        shown = self.run_js("[...document.querySelectorAll('.plot canvas')].map(node => getComputedStyle(node).display === 'none')")
+        self.browser.call("Emulation.setEmulatedMedia", media="")
+        self.assertEqual(shown, [False, True] * (len(shown) // 2))
+
     def test_printing_shows_every_chart_in_light_colours(self):
         self.browser.prefer("dark")
         self.serve("one")

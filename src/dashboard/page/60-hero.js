@@ -29,8 +29,8 @@ function time_figure(run) {
 
 function summary_figure(row) {
   const kind = unit_kind(row.unit);
-  const best = row.best === null || row.best === undefined ? unit_text(row.unit)
-    : `best ${format_value(row.best, kind)}${row.best_step ? ` at ${format_integer(row.best_step)}` : ''}`;
+  const plain_unit = !Number.isFinite(row.best) || kind === 'bytes' || /per second$/.test(row.unit);  // no record to beat
+  const best = plain_unit ? unit_text(row.unit) : `best ${format_value(row.best, kind)}${row.best_step ? ` at ${format_integer(row.best_step)}` : ''}`;
   return hero_value(row.label, format_value(row.last, kind), best);
 }
 
