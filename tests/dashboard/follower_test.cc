@@ -21,8 +21,8 @@ namespace quern::dashboard {
 namespace {
 
 std::string step_line(uint64_t step, double loss) {
-  return fmt::format(R"({{"step":{},"loss":{},"rate":0.001,"gradient_norm":0.5,"tokens_per_s":1000,"elapsed":{}}})", step,
-                     loss, 0.25 * static_cast<double>(step)) +
+  return fmt::format(R"({{"step":{},"loss":{},"rate":0.001,"gradient_norm":0.5,"tokens_per_s":1000,"elapsed":{}}})",
+                     step, loss, 0.25 * static_cast<double>(step)) +
          "\n";
 }
 
@@ -103,7 +103,8 @@ TEST_F(FollowerTest, ALineWithoutEndTakesNoMemoryAndHidesNoOther) {
 
 // Everything that Metrics writes is understood, and has the values of the other reader.
 TEST_F(FollowerTest, AgreesWithTheOtherReaderOnWhatARunWrites) {
-  report::Metrics metrics(file_, {.interval = 1, .process = true, .command = "quern train", .version = "1", .data = "x"});
+  report::Metrics metrics(file_,
+                          {.interval = 1, .process = true, .command = "quern train", .version = "1", .data = "x"});
   metrics.on_start({.first_step = 1, .steps = 50, .floor = {}, .loss_parts = {"policy", "value"}});
   const train::TensorHealth tensors[] = {{"wte.weight", 1.5, 0, 2, 0, 1e-3}, {"h.0.bias", NAN, 0, 1, 0, 0}};
   for (uint64_t step = 1; step <= 50; ++step) {
@@ -165,7 +166,8 @@ TEST_F(FollowerTest, SurvivesDamage) {
   for (uint64_t step = 1; step <= 60; ++step) {
     good += step_line(step, 1.0 / static_cast<double>(step));
     if (step % 10 == 0) {
-      good += fmt::format(R"({{"step":{},"health":{{"a":{{"norm":1,"update_ratio":null}},"b":{{"norm":2}}}}}})", step) + "\n";
+      good += fmt::format(R"({{"step":{},"health":{{"a":{{"norm":1,"update_ratio":null}},"b":{{"norm":2}}}}}})", step) +
+              "\n";
       good += fmt::format(R"({{"step":{},"validation_loss":2}})", step) + "\n";
       good += fmt::format(R"({{"step":{},"warning":"w \" \u1234"}})", step) + "\n";
       good += fmt::format(R"({{"step":{},"sample":{{"prompt":"p","text":"t"}}}})", step) + "\n";

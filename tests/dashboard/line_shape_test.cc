@@ -36,11 +36,11 @@ TEST(LineShape, RefusesWhatIsNotOfTheShape) {
   const auto shape = LineShape::of(R"({"step":10,"loss":1.5})", paths);
   ASSERT_TRUE(shape);
   std::vector<LineValue> values(2);
-  for (const char* line :
-       {"", "{", R"({"step":10,"loss":1.5)", R"({"step":10,"loss":1.5}})", R"({"step":10,"loss":})",
-        R"({"step":10,"loss":01.5})", R"({"step":10,"loss":1.})", R"({"step":10,"loss":.5})", R"({"step":10,"loss":+1})",
-        R"({"step":10,"loss":-})", R"({"step":10,"loss":1e})", R"({"step":10,"loss":nul})", R"({"step":10,"loss":"1"})",
-        R"({"step":10,"rate":1.5})", R"({"step":10,"loss":NaN})", R"({"step":10,"loss":1.5e+})", R"(x)"}) {
+  for (const char* line : {"", "{", R"({"step":10,"loss":1.5)", R"({"step":10,"loss":1.5}})", R"({"step":10,"loss":})",
+                           R"({"step":10,"loss":01.5})", R"({"step":10,"loss":1.})", R"({"step":10,"loss":.5})",
+                           R"({"step":10,"loss":+1})", R"({"step":10,"loss":-})", R"({"step":10,"loss":1e})",
+                           R"({"step":10,"loss":nul})", R"({"step":10,"loss":"1"})", R"({"step":10,"rate":1.5})",
+                           R"({"step":10,"loss":NaN})", R"({"step":10,"loss":1.5e+})", R"(x)"}) {
     EXPECT_FALSE(shape->read(line, values)) << line;
   }
 }
@@ -48,7 +48,9 @@ TEST(LineShape, RefusesWhatIsNotOfTheShape) {
 TEST(LineShape, LeavesTextAndArraysToTheSlowWay) {
   Paths paths;
   for (const char* line : {R"({"step":10,"warning":"x"})", R"({"step":10,"list":[1,2]})", R"(["step"])", R"("step")",
-                           "", "{", "}", R"({"step)", R"({"step":1)" "}}"}) {
+                           "", "{", "}", R"({"step)",
+                           R"({"step":1)"
+                           "}}"}) {
     const auto shape = LineShape::of(line, paths);
     // What is no JSON may have a shape: the parser is asked first.
     if (shape && std::string(line).find_first_of("[w") != std::string::npos) ADD_FAILURE() << line;
@@ -57,9 +59,23 @@ TEST(LineShape, LeavesTextAndArraysToTheSlowWay) {
 
 TEST(LineShape, ReadsNumbersLikeTheParser) {
   std::mt19937_64 random(3);
-  std::vector<std::string> texts = {"0", "-0", "0.0", "1e400", "-1e400", "1e-400", "4.9e-324", "1.7976931348623157e308",
-                                    "18446744073709551615", "18446744073709551616", "0.1", "1E5", "1e+5", "123456789012345678901234567890",
-                                    "0.000000000000000000000000000000123456789012345678901234567890", "1e-00005", "1e999999999999"};
+  std::vector<std::string> texts = {"0",
+                                    "-0",
+                                    "0.0",
+                                    "1e400",
+                                    "-1e400",
+                                    "1e-400",
+                                    "4.9e-324",
+                                    "1.7976931348623157e308",
+                                    "18446744073709551615",
+                                    "18446744073709551616",
+                                    "0.1",
+                                    "1E5",
+                                    "1e+5",
+                                    "123456789012345678901234567890",
+                                    "0.000000000000000000000000000000123456789012345678901234567890",
+                                    "1e-00005",
+                                    "1e999999999999"};
   for (int i = 0; i < 20'000; ++i) {
     const uint64_t bits = random();
     double value;

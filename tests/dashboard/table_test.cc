@@ -70,7 +70,7 @@ TEST(DashboardTable, DecimatesAnyRangeToMinimumMeanAndMaximum) {
   const std::vector<Line> lines = noise(100'000);
   const Table table = filled(lines);
   for (const auto& [from, to] : {std::pair{-1e300, 1e300}, std::pair{5000.0, 700'000.0}, std::pair{12'345.0, 345'678.0},
-                                std::pair{999'000.0, 2e6}, std::pair{20'000.0, 20'100.0}}) {
+                                 std::pair{999'000.0, 2e6}, std::pair{20'000.0, 20'100.0}}) {
     const Table::Curve curve = table.curve(0, {.from = from, .to = to}, 2000);
     EXPECT_LE(curve.points.size(), 2001u);
     check_against(lines, curve, from, to);
@@ -97,8 +97,8 @@ TEST(DashboardTable, MergesRowsWhenItIsFull) {
   EXPECT_TRUE(curve.decimated);
   EXPECT_LE(curve.points.size(), 2001u);
   check_against(lines, curve, 0, 1e300);
-  const auto lowest = std::min_element(lines.begin(), lines.end(),
-                                       [](const Line& a, const Line& b) { return a.value < b.value; });
+  const auto lowest =
+      std::min_element(lines.begin(), lines.end(), [](const Line& a, const Line& b) { return a.value < b.value; });
   EXPECT_EQ(table.best(0, true)->value, lowest->value);
   EXPECT_EQ(table.last_step(), lines.back().step);
 }
