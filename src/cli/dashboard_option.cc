@@ -16,6 +16,11 @@ dashboard::DashboardOptions dashboard_options(const std::string& host, uint64_t 
   return options;
 }
 
+void add_dashboard_flag(Parser command, std::optional<uint64_t>& port) {
+  command.add_flag("--dashboard", port, dashboard::HttpServerOptions().port,
+                   "Show the run in a browser while it trains, on this port or the next free one", {0, 65535});
+}
+
 void announce(const dashboard::Dashboard& dashboard, const std::string& host, uint64_t port, report::Output& out) {
   const bool local = host == "127.0.0.1" || host == "localhost" || host == "::1" || host == "[::1]";
   if (!local) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "cli/parser.h"
 #include "dashboard/dashboard.h"
 #include "report/output.h"
 
@@ -11,6 +13,9 @@ namespace quern::cli {
 
 // Without runs.
 dashboard::DashboardOptions dashboard_options(const std::string& host, uint64_t port);
+
+// Adds --dashboard [PORT].
+void add_dashboard_flag(Parser command, std::optional<uint64_t>& port);
 
 // Prints the address, and what is to be said about it.
 void announce(const dashboard::Dashboard& dashboard, const std::string& host, uint64_t port, report::Output& out);

@@ -213,6 +213,9 @@ std::string RunData::add_payload(std::string_view line, uint64_t step, const Jso
     const std::string time = text_of(*found, "time");
     event("end", fmt::format("{}{}{}", finished ? "finished" : "stopped and saved", time.empty() ? "" : " at ", time));
   }
+  if (const auto found = entry.find("limit"); found != entry.end() && found->is_string()) {
+    limit_ = limited(found->get<std::string>());
+  }
   if (const auto found = entry.find("sample"); found != entry.end()) add_text(step, "sample", *found);
   learn(line);
   return {};

@@ -77,10 +77,11 @@ class RunData {
   };
   const std::optional<End>& end() const { return end_; }
 
-  uint64_t step() const { return step_; }        // the last one with a loss
-  float seconds() const { return seconds_; }     // of training up to there
-  uint64_t lines() const { return lines_; }      // all of them
-  uint64_t damaged() const { return damaged_; }  // of these
+  const std::string& limit() const { return limit_; }  // what limits the speed; empty if unknown
+  uint64_t step() const { return step_; }              // the last one with a loss
+  float seconds() const { return seconds_; }           // of training up to there
+  uint64_t lines() const { return lines_; }            // all of them
+  uint64_t damaged() const { return damaged_; }        // of these
 
  private:
   // Where a value of a line goes.
@@ -119,6 +120,7 @@ class RunData {
   std::deque<Event> events_;
   std::optional<Start> start_;
   std::optional<End> end_;
+  std::string limit_;
   std::vector<KnownLine> known_;  // the one that was used last comes first
   std::vector<LineValue> values_;
   uint64_t step_ = 0, lines_ = 0, damaged_ = 0;

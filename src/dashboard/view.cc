@@ -165,6 +165,7 @@ void RunView::write_header() {
   header("Version", text_of(facts, "version"));
   header("Commit", text_of(facts, "commit"));
   header("Seed", run_.problem().empty() ? fmt::format("{}", run_.config().train.seed) : "");
+  header("Limited by", data().limit());
   if (data().end()) header("Weights hash", text_of(data().end()->facts, "weights_hash"));
   if (data().damaged() > 0) header("Damaged lines", fmt::format("{}", data().damaged()));
   out_.close(']');

@@ -1,6 +1,7 @@
 #include "report/panels.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 
@@ -122,9 +123,7 @@ Json panels_of(const train::RunConfig& config, const PanelFacts& facts) {
                            "The tokens of a step that the assistant said: only these count for the loss."));
   }
   panels.push_back(lines("efficiency", "Efficiency", "share",
-                         {{"mfu", "of peak multiply-adds (MFU)", "line", true},
-                          {"busy", "workers busy", "line", true},
-                          {"waits.data", "waiting for data", "line", true}},
+                         {{"mfu", "of peak multiply-adds (MFU)", "line", true}, {"busy", "workers busy", "line", true}},
                          "How much of the machine's arithmetic the model gets, and whether its threads have work."));
   panels.push_back(lines("rate", "Learning rate", "", {{"rate", "learning rate"}}, "The schedule, as it was applied."));
   panels.push_back(gradient_panel(config));
@@ -138,6 +137,12 @@ Json panels_of(const train::RunConfig& config, const PanelFacts& facts) {
                     {"kind", "events"},
                     {"help", "Starts, checkpoints, changes of settings, warnings and incidents."}});
   return panels;
+}
+
+std::string data_text(const train::RunConfig& config) {
+  if (config.is_selfplay()) return "games of " + config.selfplay.game;
+  const std::vector<std::string>& names = config.data.sources.empty() ? config.data.paths : config.data.sources;
+  return names.empty() ? "generated short stories" : fmt::format("{}", fmt::join(names, ", "));
 }
 
 void write_panels(const std::filesystem::path& folder, const train::RunConfig& config, const PanelFacts& facts) {

@@ -22,6 +22,9 @@ struct PanelFacts {
 // The panels of a run, by its kind: language, fine-tuning or self-play.
 nlohmann::ordered_json panels_of(const train::RunConfig& config, const PanelFacts& facts);
 
+// What a run trains on, in a few words: its files, its game, or that the text is generated.
+std::string data_text(const train::RunConfig& config);
+
 // Replaces the panels.json of the run in `folder` atomically. Error if it cannot be written.
 void write_panels(const std::filesystem::path& folder, const train::RunConfig& config, const PanelFacts& facts);
 

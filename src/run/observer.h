@@ -92,6 +92,7 @@ struct SettingsReport {
 struct RunEnd {
   uint64_t planned_bytes = 0, peak_bytes = 0;  // of the whole process; peak_bytes is 0 if unknown
   bool finished = false;                       // the last step is done
+  std::string weights_hash = {};               // as `quern info` shows it; empty if it was not computed
 };
 
 // A named tensor.
