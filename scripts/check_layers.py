@@ -30,14 +30,15 @@ LAYERS = {
     "evaluate": ["core", "nn", "data", "chat", "checkpoint", "formats", "config", "parallel", "dataset"],
     "train": ["core", "kernels", "nn", "data", "optim", "checkpoint", "dist", "config", "parallel", "evaluate"],
     "diagnose": ["core", "kernels", "nn", "data", "checkpoint", "formats", "config", "evaluate", "train"],
-    "run": ["core", "nn", "data", "chat", "optim", "checkpoint", "formats", "dist", "config", "dataset", "evaluate", "train", "diagnose"],
+    "run": ["core", "nn", "data", "chat", "optim", "checkpoint", "formats", "generate", "dist", "config", "dataset", "evaluate", "train", "diagnose"],
     "learn": ["core", "nn", "data", "replay", "games", "selfplay", "checkpoint", "config", "evaluate", "train", "diagnose", "run"],
     "report": ["core", "kernels", "config", "train", "run"],
+    "dashboard": ["core", "config", "run", "report"],
     "api": ["core", "data", "games", "selfplay", "learn", "replay", "checkpoint", "formats", "generate", "config", "dataset", "evaluate", "run", "report"],
     "cli": ["core", "kernels", "data", "chat", "games", "selfplay", "learn", "replay", "checkpoint", "formats", "generate", "dist", "config", "dataset", "evaluate", "train", "diagnose",
-            "run", "report"],
+            "run", "report", "dashboard"],
     "python": ["core", "kernels", "games", "selfplay", "learn", "replay", "checkpoint", "formats", "generate", "config", "evaluate", "api"],
-    "benchmarks": ["core", "kernels", "nn", "data", "replay", "games", "selfplay", "config", "train", "diagnose", "run", "learn", "report", "cli"],
+    "benchmarks": ["core", "kernels", "nn", "data", "replay", "games", "selfplay", "config", "train", "diagnose", "run", "learn", "report", "dashboard", "cli"],
 }
 # Files that use a trained model must not reach the folders that train one, not even through other files.
 TRAINING = ("train", "diagnose", "run")

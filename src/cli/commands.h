@@ -16,6 +16,7 @@ Command add_generate(Parser root);
 Command add_chat(Parser root);
 Command add_eval(Parser root);
 Command add_report(Parser root);
+Command add_dashboard(Parser root);
 Command add_runs(Parser root);
 Command add_import(Parser root);
 Command add_export(Parser root);

@@ -9,6 +9,7 @@
 #include "cli/chat_template_option.h"
 #include "cli/commands.h"
 #include "cli/config_options.h"
+#include "cli/dashboard_option.h"
 #include "cli/training.h"
 #include "config/run_folder.h"
 #include "core/error.h"
@@ -173,6 +174,7 @@ Command add_finetune(Parser root) {
   add_setting_flags(command, options->config, kFlags);
   command.add_flag("--dry-run", options->dry_run, "Show what would happen, and write nothing");
   command.add_flag("--print-config", options->print_config, "Print every setting with its meaning, and exit");
+  add_dashboard_flag(command, options->training.dashboard);
   command.add_flag("--profile", options->training.profile, "Print a profile of the workers' time at the end");
   command.set_footer(kExamples);
   return {command, [options] { return run_finetune(*options); }};

@@ -16,6 +16,7 @@ constexpr const char* kExamples = R"(Examples:
   quern report --run runs/first     summarize the run, with the loss curve
   quern report runs/first runs/second
                                     compare runs
+  quern dashboard runs              watch runs in a browser
   quern runs                        list the runs below runs/
   quern export runs/first --out exported
                                     write a model for Hugging Face transformers
@@ -44,8 +45,8 @@ int run_chosen(const std::vector<Command>& commands) {
     if (command.parser.parsed()) return command.run();
   }
   throw Error(
-      "expected a command: train, finetune, selfplay, play, arena, generate, chat, eval, report, runs, import, "
-      "export, rerun-step, tokenize, data, plan, replay, info or bench; run `quern --help`");
+      "expected a command: train, finetune, selfplay, play, arena, generate, chat, eval, report, dashboard, runs, "
+      "import, export, rerun-step, tokenize, data, plan, replay, info or bench; run `quern --help`");
 }
 
 int run(int argc, char** argv) {
@@ -54,11 +55,11 @@ int run(int argc, char** argv) {
   CommandLine line("quern", "Trains small transformers on CPUs with bit-reproducible results.");
   Parser root = line.root();
   root.set_footer(kExamples);
-  const std::vector<Command> commands = {add_train(root),      add_finetune(root), add_selfplay(root), add_play(root),
-                                         add_arena(root),      add_generate(root), add_chat(root),     add_eval(root),
-                                         add_report(root),     add_runs(root),     add_import(root),   add_export(root),
-                                         add_rerun_step(root), add_tokenize(root), add_data(root),     add_plan(root),
-                                         add_replay(root),     add_info(root)};
+  const std::vector<Command> commands = {add_train(root),  add_finetune(root),   add_selfplay(root), add_play(root),
+                                         add_arena(root),  add_generate(root),   add_chat(root),     add_eval(root),
+                                         add_report(root), add_dashboard(root),  add_runs(root),     add_import(root),
+                                         add_export(root), add_rerun_step(root), add_tokenize(root), add_data(root),
+                                         add_plan(root),   add_replay(root),     add_info(root)};
   list_bench(root);
   return line.run(argc, argv, [&] { return run_chosen(commands); });
 }

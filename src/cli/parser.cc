@@ -44,6 +44,9 @@ class HelpFormat : public CLI::Formatter {
   }
 };
 
+// The flag of this kind that there is.
+constexpr std::string_view kFlagWithNumber = "--dashboard";
+
 // The recognised commands from the program to the deepest one.
 std::vector<CLI::App*> command_path(CLI::App& app) {
   std::vector<CLI::App*> path = {&app};
@@ -99,6 +102,23 @@ std::string listed(const std::vector<std::string_view>& words) {
   return words.size() == 1 ? std::string(words[0]) : fmt::format("{} or {}", fmt::join(first, ", "), words.back());
 }
 
+// The arguments, last first as CLI11 takes them, with --dashboard 9000 as --dashboard=9000. The word after such a flag
+// may be DATA as well: CLI11 would either take it for the value, whatever it is, or never.
+std::vector<std::string> joined_flags(int argc, char** argv) {
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const bool joins = i > 1 && argv[i - 1] == kFlagWithNumber && parse_whole_number(word);
+    if (joins) {
+      words.back() += fmt::format("={}", word);
+    } else {
+      words.emplace_back(word);
+    }
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 }  // namespace
 
 std::string check_whole_number(std::string& text, Range range) {
@@ -116,6 +136,13 @@ Parser Parser::add_command(const char* name, const char* help) { return Parser(a
 void Parser::set_footer(const char* text) { app_->footer(text); }
 
 void Parser::add_flag(const char* name, bool& value, const char* help) { app_->add_flag(all_names(name), value, help); }
+
+void Parser::add_flag(const char* name, std::optional<uint64_t>& value, uint64_t implied, const char* help,
+                      Range range) {
+  app_->add_flag(fmt::format("{}{{{}}}", name, implied), value, help)
+      ->transform(whole_number(range))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
 
 void Parser::add_text(const char* name, std::string& value, const char* type, const std::string& help) {
   CLI::Option* option = app_->add_option(all_names(name), value, help)->type_name(type);
@@ -204,7 +231,7 @@ Parser CommandLine::root() { return Parser(app_.get()); }
 
 int CommandLine::run(int argc, char** argv, const Run& run) {
   try {
-    app_->parse(argc, argv);
+    app_->parse(joined_flags(argc, argv));
     return run();
   } catch (const CLI::Success& asked) {  // --help, --version
     const int code = app_->exit(asked);

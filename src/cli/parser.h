@@ -40,6 +40,8 @@ class Parser {
   void set_footer(const char* text);
 
   void add_flag(const char* name, bool& value, const char* help);
+  // A flag that may have a number: --name stands for `implied`; --name=N and, as far as it is one, --name N for N.
+  void add_flag(const char* name, std::optional<uint64_t>& value, uint64_t implied, const char* help, Range range = {});
   void add_text(const char* name, std::string& value, const char* type, const std::string& help);
   void add_text(const char* name, std::optional<std::string>& value, const char* type, const std::string& help);
   // Calls `use` with the value of the last occurrence of the flag.

@@ -14,10 +14,14 @@
 #include "checkpoint/folder.h"
 #include "cli/commands.h"
 #include "cli/machine_json.h"
+#include "cli/version.h"
 #include "cli/warnings.h"
 #include "config/run_folder.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/json.h"
+#include "core/text.h"
+#include "dashboard/static_report.h"
 #include "report/comparison.h"
 #include "report/loss_curve.h"
 #include "report/run_log.h"
@@ -33,6 +37,8 @@ struct Options {
   std::vector<std::string> words;  // RUN
   bool json = false;
   bool csv = false;
+  std::string html;
+  bool force = false;
 };
 
 constexpr const char* kExamples = R"(Examples:
@@ -40,7 +46,10 @@ constexpr const char* kExamples = R"(Examples:
   quern report --run runs/first --csv > first.csv     export every logged step
   quern report --run runs/first --json                print the table as JSON
   quern report runs/first runs/second runs/third      compare runs: what differs in their settings, and their losses
+  quern report --run runs/first --html first.html     a page with all curves in one file, to send or to keep
+  quern report runs/first runs/second --html both.html
 
+--html writes the page of `quern dashboard` with its data in it, at most 1 MB: it needs no server and no network.
 Works while the run is still training. The data comes from the run's metrics.jsonl.)";
 
 // The parameter count of the newest checkpoint, from its file header; nullopt if no checkpoint can be read.
@@ -186,10 +195,34 @@ void print_comparison(const std::vector<report::ComparedRun>& runs, const Option
   }
 }
 
+// A file that is not such a report is somebody's.
+void check_html(const Options& options) {
+  std::error_code code;
+  if (options.force || !fs::exists(options.html, code) || dashboard::is_static_report(options.html)) return;
+  throw Error("report: --html {}: expected a new file, or an earlier report, found another file; --force replaces it",
+              in_quotes(options.html));
+}
+
+int write_html(const std::vector<std::string>& names, const Options& options) {
+  if (options.json || options.csv) throw Error("report: expected --html alone, found it with --json or --csv");
+  check_html(options);
+  dashboard::StaticReportOptions report{.runs = {}, .version = version() + " (" + commit() + ")"};
+  for (const std::string& name : names) {
+    train::read_config(name);  // an Error if it is no run
+    report.runs.emplace_back(name);
+  }
+  const std::string html = dashboard::static_report(report);
+  write_file(options.html, html);
+  fmt::print("{}: {} bytes, for any browser\n", printable(options.html), html.size());
+  return 0;
+}
+
 int run_report(const Options& options) {
   std::vector<std::string> names = options.words;
   names.insert(names.end(), options.runs.begin(), options.runs.end());
   if (names.empty()) throw Error("report: expected --run DIR, a run; run `quern report --help`");
+  if (!options.html.empty()) return write_html(names, options);
+  if (options.force) throw Error("report: expected --html FILE with --force");
   if (options.json && options.csv) throw Error("report: expected --json or --csv, found both");
   std::vector<report::ComparedRun> runs;
   for (const std::string& name : names) runs.push_back(read_run(name));
@@ -210,6 +243,8 @@ Command add_report(Parser root) {
   report.add_list("--run", options->runs, "DIR", "The same as RUN; may be repeated");
   report.add_flag("--json", options->json, "Print one JSON object");
   report.add_flag("--csv", options->csv, "Print one line for each logged step");
+  report.add_text("--html", options->html, "FILE", "Write a page with all curves, samples and events into one file");
+  report.add_flag("--force", options->force, "Let --html replace a file that is no report");
   report.set_footer(kExamples);
   return {report, [options] { return run_report(*options); }};
 }

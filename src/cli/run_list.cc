@@ -9,6 +9,7 @@
 #include "checkpoint/folder.h"
 #include "config/run_folder.h"
 #include "core/error.h"
+#include "report/find_runs.h"
 #include "report/run_log.h"
 #include "run/held_locks.h"
 #include "run/run_lock.h"
@@ -18,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kMaxDepth = 8;  // of directories below the given one
 constexpr const char* kMetricsFile = "metrics.jsonl";
 // The end of metrics.jsonl: a logged step takes 350 bytes, a line about the health of GPT-2's 148 tensors 18 kB.
 constexpr uint64_t kTail = 64 << 10, kLongTail = 4 << 20;
@@ -28,13 +28,6 @@ constexpr int64_t kSilence = 3600;
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
-}
-
-// Other programs have a config.toml as well.
-bool is_run(const fs::path& folder) {
-  if (!is_there(folder / train::kConfigFile)) return false;
-  return is_there(folder / kMetricsFile) || is_there(folder / train::kCheckpointFolder) ||
-         is_there(folder / train::kTokenizerFile) || is_there(folder / train::kLockFile);
 }
 
 int64_t changed_at(const fs::path& path) {
@@ -130,25 +123,6 @@ ListedRun describe(const fs::path& folder, const train::HeldLocks& locks) {
   return run;
 }
 
-void search(const fs::path& folder, int depth, const train::HeldLocks& locks, std::vector<ListedRun>& runs) {
-  if (is_run(folder)) {
-    runs.push_back(describe(folder, locks));
-    return;
-  }
-  if (depth > kMaxDepth) return;
-  std::error_code code, ignored;
-  fs::directory_iterator entry(folder, code);
-  for (; !code && entry != fs::directory_iterator(); entry.increment(code)) {
-    if (entry->symlink_status(ignored).type() == fs::file_type::directory) {
-      search(entry->path(), depth + 1, locks, runs);
-    }
-  }
-  if (!code) return;
-  ListedRun& unreadable = runs.emplace_back();
-  unreadable.path = folder;
-  unreadable.problem = "cannot be read: " + code.message();
-}
-
 }  // namespace
 
 std::string_view status_name(RunStatus status) {
@@ -163,7 +137,14 @@ std::vector<ListedRun> list_runs(const fs::path& folder) {
                 folder.string(), is_there(folder) ? "a file" : "none");
   }
   std::vector<ListedRun> runs;
-  search(folder, 0, train::HeldLocks(), runs);
+  const train::HeldLocks locks;
+  report::search_runs(
+      folder, [&](const fs::path& run) { runs.push_back(describe(run, locks)); },
+      [&](const fs::path& path, std::error_code code) {
+        ListedRun& unreadable = runs.emplace_back();
+        unreadable.path = path;
+        unreadable.problem = "cannot be read: " + code.message();
+      });
   std::sort(runs.begin(), runs.end(), [](const ListedRun& a, const ListedRun& b) {
     return a.changed != b.changed ? a.changed > b.changed : a.path < b.path;
   });

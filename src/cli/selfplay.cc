@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/config_options.h"
+#include "cli/dashboard_option.h"
 #include "cli/selfplay_actor.h"
 #include "cli/training.h"
 #include "core/error.h"
@@ -118,6 +119,7 @@ Command add_selfplay(Parser root) {
   command.add_flag("--asynchronous", options->asynchronous, "Do not wait for games or weights; not reproducible");
   add_setting_flags(command, options->config, kFlags);
   command.add_flag("--print-config", options->print_config, "Print every setting with its meaning, and exit");
+  add_dashboard_flag(command, options->training.dashboard);
   command.add_flag("--profile", options->training.profile, "Print a profile of the learner's time at the end");
   command.set_footer(kExamples);
   return {command, [options] { return run_selfplay(*options); }};

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/config_options.h"
+#include "cli/dashboard_option.h"
 #include "cli/training.h"
 #include "core/error.h"
 
@@ -30,6 +31,7 @@ constexpr const char* kExamples = R"(Examples:
                                                           tokenize while training, for text of any size
   mpirun -n 4 quern train book.txt --run runs/book --preset small
                                                           train with 4 processes, on one machine or several
+  quern train --run runs/seen --dashboard                 watch it in a browser; the address is printed
   quern train --preset small --print-config > my.toml     write all settings with explanations
   quern train --config my.toml --steps 500 --set checkpoint.keep=5 --run runs/mine
   quern train --run runs/seen --set log.tensorboard=true --set log.histogram_interval=100
@@ -88,6 +90,7 @@ Command add_train(Parser root) {
   train.add_text("--from", options->config.from, "RUN",
                  "Start a new run from the weights of another, or of a checkpoint");
   train.add_flag("--print-config", options->print_config, "Print every setting with its meaning, and exit");
+  add_dashboard_flag(train, options->training.dashboard);
   train.add_flag("--profile", options->training.profile, "Print a profile of the workers' time at the end");
   train.add_text("--trace", options->training.trace, "FILE", "Write a Chrome trace of the last steps");
   train.set_footer(kExamples);

@@ -7,11 +7,15 @@
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "cli/dashboard_option.h"
 #include "cli/run_folder.h"
 #include "cli/stop_signals.h"
 #include "cli/version.h"
@@ -67,6 +71,15 @@ void say_where_it_is(const std::string& line, report::Output& out) {
   report::Output(stderr).print("quern: standard output could not be written ({}); {}\n", reason, line);
 }
 
+// As it was typed, without its quotation marks.
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline");
+  std::string line((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  while (!line.empty() && line.back() == '\0') line.pop_back();
+  std::replace(line.begin(), line.end(), '\0', ' ');
+  return line;
+}
+
 // Of the file that is running, so that builds of the same version differ too.
 uint64_t program_hash() {
   const MappedFile file("/proc/self/exe");
@@ -97,7 +110,21 @@ int lead(const TrainingOptions& options, const train::RunConfig& config, dist::C
        .peak_gflops = peak,
        .measure_peak = [threads, others] { return others * report::quick_fma_peak_gflops(threads); },
        .config = &config});
-  report::RunFiles files(folder.path(), config);
+  std::optional<dashboard::DashboardThread> dashboard;
+  if (options.dashboard) {
+    dashboard::DashboardOptions watched = dashboard_options("127.0.0.1", *options.dashboard);
+    watched.runs = {folder.path()};
+    watched.expected = true;
+    dashboard.emplace(watched);
+    announce(dashboard->dashboard(), "127.0.0.1", *options.dashboard, console.out());
+  }
+  const bool profiled = options.profile || !options.trace.empty();
+  report::RunFiles files(folder.path(), config,
+                         {.command = command_line(),
+                          .version = version(),
+                          .commit = commit(),
+                          .peak_gflops = [&console] { return console.peak_gflops(); },
+                          .operations = !profiled});
   report::Profiler profiler({.table = options.profile, .trace = options.trace});
   train::Observers observers{&console, &files, &profiler};
   const train::RunResult result = run_function(options)(config, folder.path(), observers, stop, ranks);

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "config/config.h"
@@ -22,6 +24,7 @@ struct TrainingOptions {
   bool resume = false;
   bool profile = false;
   std::string trace = {};
+  std::optional<uint64_t> dashboard = {};  // the port of a dashboard
   RunFunction start = train::start_run, resumed = train::resume_run;
 };
 

@@ -137,6 +137,8 @@ struct RunConfig {
     uint64_t interval = 10;
     bool tensorboard = false;
     uint64_t histogram_interval = 0;
+    uint64_t sample_interval = 250;
+    std::string sample_prompt;
     bool operator==(const Log&) const = default;
   };
   struct Diagnostics {

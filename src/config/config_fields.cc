@@ -148,6 +148,16 @@ constexpr TextField game_sizes() {
           "planes=P rows=R columns=C actions=A max_moves=M"};
 }
 
+constexpr TextField sample_prompt() {
+  return {[](const RunConfig& config) { return config.log.sample_prompt; },
+          [](RunConfig& config, std::string_view text) {
+            if (text.size() > 4000 || text.find('\0') != std::string_view::npos) return false;
+            config.log.sample_prompt = text;
+            return true;
+          },
+          "a text of at most 4000 bytes"};
+}
+
 constexpr TextField json_field() {
   return {[](const RunConfig& config) { return config.data.field; },
           [](RunConfig& config, std::string_view text) {
@@ -341,6 +351,10 @@ constexpr Field kFields[] = {
      flag<kLog, &C::Log::tensorboard>()},
     {"log", "histogram_interval", "Steps between histograms of all weights in TensorBoard; 0: none.",
      whole<kLog, &C::Log::histogram_interval>(0, kMany)},
+    {"log", "sample_interval", "Steps between texts that the model writes, for the dashboard; 0: none.",
+     whole<kLog, &C::Log::sample_interval>(0, kMany)},
+    {"log", "sample_prompt", "What these texts continue, or answer; empty: a line feed, or a question of the data.",
+     sample_prompt()},
 
     {"diagnostics", "health_interval",
      "Steps between gradient statistics of every tensor; 0: never. Does not affect the result.",

@@ -65,12 +65,25 @@ RunResult play(const RunConfig& config, const Rules& rules, const fs::path& fold
                const SelfplayOptions& options, std::optional<checkpoint::Checkpoint> saved) {
   const RunContext run{folder, *rules.shape, rules.game, options.own, observer, options.stop, options.actor_command};
   const std::vector<train::RecordedChange> changes = train::recorded_changes(config);
+  Session* current = nullptr;
+  Profile* profile = nullptr;
+  const auto set_profile = [&](Profile* wanted) {
+    profile = wanted;
+    current->set_profile(wanted);
+  };
   for (bool first = true;; first = false) {
     const uint64_t step = saved ? saved->state().step : 0;
     const Part part = part_after(config, step);
     Session session(run, part.config, part.last_step, saved ? &*saved : nullptr);
     saved.reset();
-    if (first) observer.on_start(session.start_report(config.train.steps));
+    current = &session;
+    if (first) {
+      train::RunStart start = session.start_report(config.train.steps);
+      start.set_profile = set_profile;
+      observer.on_start(start);
+    } else if (profile != nullptr) {
+      session.set_profile(profile);
+    }
     const auto change = std::ranges::find(changes, step + 1, &train::RecordedChange::from_step);
     observer.on_settings({.first_step = step + 1,
                           .config = part.config,
@@ -83,7 +96,8 @@ RunResult play(const RunConfig& config, const Rules& rules, const fs::path& fold
                     checkpoint::Parts::kAll);
       continue;
     }
-    observer.on_end({.planned_bytes = session.planned_bytes(), .peak_bytes = peak_resident_bytes()});
+    observer.on_end(
+        {.planned_bytes = session.planned_bytes(), .peak_bytes = peak_resident_bytes(), .finished = finished});
     return {.step = state.step, .finished = finished, .loss = state.loss};
   }
 }

@@ -104,8 +104,8 @@ train::RunStart Session::start_report(uint64_t steps) {
           .trainable = learner_.model().parameters().trainable_count(),
           .game = std::move(game),
           .flops_per_token = learner_.model().activations().training_flops(config_.model.context, 1),
-          .plan = &learner_.plan(),
-          .set_profile = [this](Profile* profile) { learner_.trainer().set_profile(profile); }};
+          .loss_parts = learner_.model().loss_parts(),
+          .plan = &learner_.plan()};
 }
 
 void Session::play() {

@@ -56,6 +56,7 @@ class Session {
 
   const RunState& state() const { return state_; }
   train::RunStart start_report(uint64_t steps);
+  void set_profile(Profile* profile) { learner_.trainer().set_profile(profile); }
   uint64_t planned_bytes() const { return learner_.plan().memory.total(); }  // the replay buffer included
 
  private:

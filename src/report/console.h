@@ -47,6 +47,7 @@ class Console : public train::Observer {
   void finish();
 
   Output& out() { return out_; }
+  double peak_gflops() const { return utilisation_.peak_gflops(); }  // the highest measured so far; 0: none
 
  private:
   void print_size(const train::RunStart& start);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/config.h"
 #include "diagnose/health.h"
@@ -42,9 +43,11 @@ struct RunStart {
   std::string game = {};   // what is played and how, for self-play; empty for text
   uint64_t rows = 0;       // sequences that the conversations take, packed
   uint32_t vocabulary = 0;
-  double flops_per_token = 0;        // useful work, as defined for MFU
-  std::optional<double> floor = {};  // lowest expected loss on unseen text, in nats per token
-  const Plan* plan = nullptr;        // null if unknown
+  double flops_per_token = 0;                // useful work, as defined for MFU
+  std::optional<double> floor = {};          // lowest expected loss on unseen text, in nats per token
+  std::vector<std::string> loss_parts = {};  // names of StepReport::loss_parts; one if the loss has no parts
+  size_t ranks = 1;
+  const Plan* plan = nullptr;  // null if unknown
   // Profiles the workers as threads 0 ... plan->threads - 1 of the profile, which must outlive the run. Null if there
   // are no workers.
   std::function<void(Profile*)> set_profile = {};
@@ -72,6 +75,12 @@ struct RatingReport {
   double elo = 0;      // sum of the differences since the first network, which has 0
 };
 
+// A text that the model wrote.
+struct SampleReport {
+  uint64_t step = 0;
+  std::string prompt = {}, text = {};  // UTF-8; `text` does not contain the prompt
+};
+
 // Reported before the first step, and before a later one from which other settings are in force.
 struct SettingsReport {
   uint64_t first_step = 1;
@@ -82,6 +91,8 @@ struct SettingsReport {
 // Reported after the last step.
 struct RunEnd {
   uint64_t planned_bytes = 0, peak_bytes = 0;  // of the whole process; peak_bytes is 0 if unknown
+  bool finished = false;                       // the last step is done
+  std::string weights_hash = {};               // as `quern info` shows it; empty if it was not computed
 };
 
 // A named tensor.
@@ -111,6 +122,8 @@ class Observer {
   // Of self-play: several times a second while games are played, and after every generation.
   virtual void on_selfplay(const SelfplayReport&) {}
   virtual void on_rating(const RatingReport&) {}
+  // Every log.sample_interval steps and after the last one.
+  virtual void on_sample(const SampleReport&) {}
   // Every log.histogram_interval steps and after the last one.
   virtual void on_weights(uint64_t /*step*/, std::span<const NamedValues>) {}
   virtual void on_checkpoint(uint64_t /*step*/, const std::filesystem::path&) {}

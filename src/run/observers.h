@@ -26,6 +26,7 @@ class Observers : public Observer {
   void on_validation(uint64_t step, double loss) override { call(&Observer::on_validation, step, loss); }
   void on_selfplay(const SelfplayReport& report) override { call(&Observer::on_selfplay, report); }
   void on_rating(const RatingReport& report) override { call(&Observer::on_rating, report); }
+  void on_sample(const SampleReport& report) override { call(&Observer::on_sample, report); }
   void on_weights(uint64_t step, std::span<const NamedValues> weights) override {
     call(&Observer::on_weights, step, weights);
   }

@@ -28,6 +28,7 @@ Stage::Stage(const StageContext& run, RunState& state)
       plan(make_plan(config, run.dataset.vocabulary, run.program_bytes, run.ranks.place())),
       batches(training_batches(config, run.dataset, {.step = state.next_data_step(), .sequence = state.data_position})),
       model(nn::make_language_model(model_config(config, run.dataset.vocabulary), plan.packed)),
+      samples(config, run.dataset, run.folder),
       validation(config, run.dataset),
       trainer(config, plan, *model, *batches, state,
               {.ranks = run.ranks.communicator(), .sources = run.dataset.sources.size()}),

@@ -13,6 +13,7 @@
 #include "nn/models/language_model.h"
 #include "run/run_checkpoints.h"
 #include "run/run_ranks.h"
+#include "run/samples.h"
 #include "run/validation.h"
 #include "train/plan.h"
 #include "train/trainer.h"
@@ -42,6 +43,7 @@ struct Stage {
   const Plan plan;
   const std::unique_ptr<data::BatchSource> batches;
   const std::unique_ptr<nn::LanguageModel> model;
+  const Samples samples;
   const Validation validation;  // before the trainer: its threads may still be reading when a failed one ends the run
   Trainer trainer;
   RunCheckpoints checkpoints;

@@ -273,6 +273,8 @@ RunStart Run::start_report() {
           .vocabulary = dataset_.vocabulary,
           .flops_per_token = stage_->model->activations().training_flops(config_.model.context, counted_share()),
           .floor = dataset_.floor,
+          .loss_parts = stage_->model->loss_parts(),
+          .ranks = ranks_.place().ranks,
           .plan = &stage_->plan,
           .set_profile = [this](Profile* profile) {
             profile_ = profile;
@@ -311,6 +313,7 @@ void Run::finish_step(const StepReport& report, std::exception_ptr failure) {
   if (!failure) {
     failure = failure_of([&] {
       if (state_.validation_loss) observer_.on_validation(state_.step, *state_.validation_loss);
+      if (ranks_.writes() && stage_->samples.is_due(state_.step)) show_sample();
       if (is_due(config.checkpoint.interval)) save_and_report();
       observer_.on_step_end(state_.step);
     });
@@ -338,7 +341,10 @@ void Run::end_after(const std::exception_ptr& failure) {
 
 void Run::end() {
   if (!stage_->checkpoints.is_saved(state_.step)) save_and_report();
-  observer_.on_end({.planned_bytes = stage_->plan.memory.total(), .peak_bytes = peak_resident_bytes()});
+  observer_.on_end({.planned_bytes = stage_->plan.memory.total(),
+                    .peak_bytes = peak_resident_bytes(),
+                    .finished = state_.step >= config_.train.steps,
+                    .weights_hash = ranks_.writes() ? weights_hash() : std::string()});
 }
 
 fs::path Run::save() { return stage_->checkpoints.save(state_); }
@@ -357,6 +363,20 @@ void Run::show_weights() const {
   }
   observer_.on_weights(state_.step, tensors);
 }
+
+// A text that cannot be written, because the logits are not finite, is no reason to end a run.
+void Run::show_sample() const {
+  SampleReport sample;
+  try {
+    sample = stage_->samples.write(*stage_->model, state_.step, stage_->plan.threads);
+  } catch (const Error& error) {
+    return warn_(fmt::format("no sample after step {}: {}", state_.step, error.what()));
+  }
+  observer_.on_sample(sample);
+}
+
+// Of what the last checkpoint holds: the file has the same tensors in the same order.
+std::string Run::weights_hash() const { return checkpoint::weights_hash(stage_->checkpoints.tensors().weights); }
 
 RunState Run::initial_state() const {
   return {.stream = dataset_.has_position() ? std::optional(data::StreamPosition{}) : std::nullopt,

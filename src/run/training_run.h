@@ -76,6 +76,8 @@ class Run {
   [[noreturn]] void end_after(const std::exception_ptr& failure);
   void end();
   void show_weights() const;
+  void show_sample() const;
+  std::string weights_hash() const;
   std::filesystem::path save();
   void save_and_report() { observer_.on_checkpoint(state_.step, save()); }
 

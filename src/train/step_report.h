@@ -30,6 +30,7 @@ struct StepReport {
   Trouble trouble = Trouble::kNone;  // if not kNone, the update was skipped
   double spike_z = 0;                // standard deviations of the loss above the mean of the previous ones
   uint64_t tokens = 0;               // in this step; of a board, squares
+  uint64_t targets = 0;              // of them, those that count for the loss
   double seconds = 0;
   std::optional<MemoryUse> memory = {};  // after the step; only for logged steps
   // How the workers spent these seconds.

@@ -361,6 +361,7 @@ StepReport Trainer::report() const {
           .trouble = current_.trouble,
           .spike_z = current_.spike_z,
           .tokens = config_.sequences_per_step() * config_.model.context,
+          .targets = current_.counted_targets,
           .threads = workers_->threads(),
           .data_wait = current_.data_wait};
 }
