@@ -73,8 +73,8 @@ std::string as_flag(std::string_view word) {
   return flag;
 }
 
-// A flag for the setting if the command has one: --rate for optimizer.rate; otherwise --set, if it has that. Settings of
-// self-play mean nothing to other commands.
+// A flag for the setting if the command has one: --rate for optimizer.rate; otherwise --set, if it has that. Settings
+// of self-play mean nothing to other commands.
 std::string flag_of(const std::string& setting, const CommandFlags& command) {
   if (setting.starts_with("selfplay.") && command.command != "quern selfplay") return {};
   std::string own = as_flag(setting.substr(setting.find('.') + 1));
