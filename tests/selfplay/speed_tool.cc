@@ -52,12 +52,14 @@ void measure(const games::Game& game, uint32_t simulations, size_t at_once, size
   replay::ReplayBuffer buffer = replay::ReplayBuffer::create(row_schema(game.spec()), {.capacity = 5000});
   GameBatch batch(game, {.simulations = simulations, .full_share = 1}, {.games = at_once, .cache_positions = cache});
   uint64_t all = 0, next = 0;
+  GameRecord last;
   const double start = cpu_seconds();
   do {
     while (next < games && batch.has_room()) batch.start(1, next++, 0, model);
     batch.play_round([&](GameRecord& record) {
       all += record.simulations;
       add_rows(buffer, record);
+      std::swap(record, last);
     });
   } while (batch.playing() > 0 || next < games);
   const double seconds = cpu_seconds() - start;
@@ -66,6 +68,13 @@ void measure(const games::Game& game, uint32_t simulations, size_t at_once, size
       simulations, at_once, cache, 1e6 * seconds / static_cast<double>(all),
       1e6 * seconds / static_cast<double>(batch.counters().evaluations),
       static_cast<unsigned long long>(buffer.total_added()), seconds);
+
+  const uint64_t before = buffer.total_added();
+  const double added = cpu_seconds();
+  while (cpu_seconds() - added < 1) add_rows(buffer, last);
+  std::printf("the buffer takes %.0f rows/s of %zu bytes\n",
+              static_cast<double>(buffer.total_added() - before) / (cpu_seconds() - added),
+              4 * (game.spec().planes * game.spec().squares() + game.spec().actions + 3));
 }
 
 }  // namespace
