@@ -35,6 +35,7 @@ constexpr const char* kExamples = R"(Examples:
   quern arena runs/four --mistakes --all                the same for every checkpoint that was kept
   quern arena runs/four@500 runs/four@5000 --mistakes --simulations 400
   quern arena runs/ttt --mistakes --json
+  quern arena runs/chess --mistakes --positions 500     how many mates in one it misses
 
 A match plays every opening twice, so that each player moves first once. Networks make the most visited move of their
 search and draw no random numbers, so openings of random moves make their games differ. Perfect play needs a game that
@@ -45,7 +46,8 @@ then; with --opening-moves 0 it is solved from the empty board, which takes minu
 With --mistakes, a mistake is a move after which perfect play ends worse than before it: a win becomes a draw or a
 loss, a draw a loss. The columns are the network alone (its most probable move), the search, and how often the network's
 most likely result (win, draw, loss) is that of perfect play. Connect Four is tested with random positions, 8 to 14
-(begin), 15 to 28 (middle) and 29 to 40 (end) moves after the start; tic-tac-toe with all of its positions.
+(begin), 15 to 28 (middle) and 29 to 40 (end) moves after the start; tic-tac-toe with all of its positions. Chess is tested with
+positions of random games in which a move mates: every other move is a mistake.
 
 The result is the same for any number of threads.)";
 
@@ -110,7 +112,7 @@ Command add_arena(Parser root) {
   command.add_flag("--mistakes", options->mistakes, "Count wrong moves, judged by perfect play");
   command.add_flag("--all", options->all, "--mistakes: every checkpoint of each run");
   command.add_number("--positions", options->positions, "N",
-                     "--mistakes: positions of each set of connect4 (default: 1000)", {1, 100'000});
+                     "--mistakes: positions of each set of connect4 or chess (default: 1000)", {1, 100'000});
   command.add_number("--simulations", options->simulations, "N", "Simulations of a search; 0: the network alone",
                      {0, 1'000'000});
   command.add_number("--seed", options->seed, "N", "Random seed");

@@ -26,7 +26,7 @@
 namespace quern::cli {
 namespace {
 
-constexpr uint64_t kPositions = 1000;  // of each set of Connect Four
+constexpr uint64_t kPositions = 1000;  // of each set of Connect Four or chess
 constexpr int kColumn = 8;
 
 struct SolvedSet {
@@ -190,7 +190,9 @@ int show_mistakes(const MistakesOptions& options) {
   const std::vector<std::string> checkpoints = checkpoints_of(options);
   const std::unique_ptr<games::Game> game = games::make_game(game_of(checkpoints));
   if (options.positions && game->spec().name == "tictactoe") {
-    throw Error("arena: --positions: expected a run of connect4, found one of tictactoe: all its positions are tested");
+    throw Error(
+        "arena: --positions: expected a run of connect4 or chess, found one of tictactoe: all its positions are "
+        "tested");
   }
   MistakesTest test(*game, options);
   size_t width = 12;

@@ -12,7 +12,7 @@ namespace quern::cli {
 struct MistakesOptions {
   std::vector<std::string> runs;      // RUN or RUN@STEP
   bool all = false;                   // every checkpoint of each run
-  std::optional<uint64_t> positions;  // of each set of Connect Four; nullopt: 1,000
+  std::optional<uint64_t> positions;  // of each set of Connect Four or chess; nullopt: 1,000
   uint64_t simulations = 100;
   uint64_t seed = 1;
   size_t threads = 1;

@@ -12,6 +12,7 @@ Command add_finetune(Parser root);
 Command add_selfplay(Parser root);
 Command add_play(Parser root);
 Command add_arena(Parser root);
+Command add_uci(Parser root);
 Command add_generate(Parser root);
 Command add_chat(Parser root);
 Command add_eval(Parser root);

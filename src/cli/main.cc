@@ -27,6 +27,7 @@ constexpr const char* kExamples = R"(Examples:
                                     learn a board game by playing against itself
   quern play runs/four              play against it
   quern arena runs/four --mistakes  count its mistakes, judged by perfect play
+  quern uci runs/chess              play chess in any graphical interface
   quern data show chats.jsonl       show what a conversation trains
   quern plan --preset gpt2          show how much memory training would need
   quern rerun-step runs/first/incidents/step-00000042
@@ -45,7 +46,7 @@ int run_chosen(const std::vector<Command>& commands) {
     if (command.parser.parsed()) return command.run();
   }
   throw Error(
-      "expected a command: train, finetune, selfplay, play, arena, generate, chat, eval, report, dashboard, runs, "
+      "expected a command: train, finetune, selfplay, play, arena, uci, generate, chat, eval, report, dashboard, runs, "
       "import, export, rerun-step, tokenize, data, plan, replay, info or bench; run `quern --help`");
 }
 
@@ -55,11 +56,11 @@ int run(int argc, char** argv) {
   CommandLine line("quern", "Trains small transformers on CPUs with bit-reproducible results.");
   Parser root = line.root();
   root.set_footer(kExamples);
-  const std::vector<Command> commands = {add_train(root),  add_finetune(root),   add_selfplay(root), add_play(root),
-                                         add_arena(root),  add_generate(root),   add_chat(root),     add_eval(root),
-                                         add_report(root), add_dashboard(root),  add_runs(root),     add_import(root),
-                                         add_export(root), add_rerun_step(root), add_tokenize(root), add_data(root),
-                                         add_plan(root),   add_replay(root),     add_info(root)};
+  const std::vector<Command> commands = {add_train(root),  add_finetune(root), add_selfplay(root),   add_play(root),
+                                         add_arena(root),  add_uci(root),      add_generate(root),   add_chat(root),
+                                         add_eval(root),   add_report(root),   add_dashboard(root),  add_runs(root),
+                                         add_import(root), add_export(root),   add_rerun_step(root), add_tokenize(root),
+                                         add_data(root),   add_plan(root),     add_replay(root),     add_info(root)};
   list_bench(root);
   return line.run(argc, argv, [&] { return run_chosen(commands); });
 }

@@ -175,6 +175,7 @@ struct RunConfig {
     uint64_t temperature_moves = 10;
     double opening_share = 0.0;
     uint64_t opening_moves = 0;
+    double winning_share = 0.0;
     double resign_below = -1.0;
     double resign_share = 0.9;
     double root_value_share = 0.0;

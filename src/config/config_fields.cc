@@ -417,6 +417,8 @@ constexpr Field kFields[] = {
      real<kSelfplay, &C::Selfplay::opening_share>(0.0, 1.0)},
     {"selfplay", "opening_moves", "Of these games: the number of random moves is drawn from 0 to this.",
      whole<kSelfplay, &C::Selfplay::opening_moves>(0, 100'000)},
+    {"selfplay", "winning_share", "Share of the games that begin in a random game, where a move wins at once.",
+     real<kSelfplay, &C::Selfplay::winning_share>(0.0, 1.0)},
     {"selfplay", "resign_below", "Resign below this expected result, from -1 (loss) to 1; -1: never.",
      real<kSelfplay, &C::Selfplay::resign_below>(-1.0, 0.0)},
     {"selfplay", "resign_share", "Share of the games in which a player may resign.",

@@ -130,12 +130,31 @@ class Generator {
   Bitboard pinned_ = 0;
 };
 
+// Whether a knight, or a pawn by a step forwards, can move that no piece pins: because it shares no line with its king.
+// The king must not be in check.
+bool has_free_move(const Board& board) {
+  const auto king = static_cast<size_t>(board.king(board.turn));
+  const Bitboard lines = kFileLines[king] | kRankLines[king] | kDiagonals[king] | kAntidiagonals[king];
+  const Bitboard own = board.placement.colors[board.turn], free = own & ~lines, all = board.placement.all();
+  const Bitboard pawns = free & board.placement.pieces[kPawn];
+  if ((board.turn == kWhite ? pawns << 8 : pawns >> 8) & ~all) return true;
+  for (Bitboard knights = free & board.placement.pieces[kKnight]; knights;) {
+    if (kKnightAttacks[static_cast<size_t>(take_square(knights))] & ~own) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 MoveList legal_moves(const Board& board) {
   MoveList moves;
   Generator(board, moves).run();
   return moves;
+}
+
+bool has_legal_move(const Board& board) {
+  if (board.checkers() == 0 && has_free_move(board)) return true;
+  return !legal_moves(board).empty();
 }
 
 bool insufficient_material(const Placement& placement) {

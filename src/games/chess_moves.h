@@ -34,6 +34,9 @@ class MoveList {
 // All legal moves, in no particular order. Repetitions and the fifty-move rule do not matter here.
 MoveList legal_moves(const Board& board);
 
+// Whether there is one: usually found without listing any.
+bool has_legal_move(const Board& board);
+
 // Neither side can ever mate: no pawn, rook or queen, and at most one other piece besides the kings, or only bishops on
 // squares of one colour.
 bool insufficient_material(const Placement& placement);

@@ -36,6 +36,11 @@ Bitboard castling_rooks(uint8_t castling) {
   return rooks;
 }
 
+// Draws that need no look at the moves or at earlier positions.
+bool drawn_by_count(const Board& board, size_t moves_played) {
+  return board.halfmove_clock >= kFiftyMoves || moves_played >= kMaxGame || insufficient_material(board.placement);
+}
+
 }  // namespace
 
 ChessPosition::ChessPosition(const Board& board) : board_(board) { find_end(); }
@@ -63,22 +68,38 @@ void ChessPosition::remember() {
   keys_[key_count_++] = board_.key();
 }
 
+// How often a position was among the first of keys_, where that with its number would be the next one. Only every
+// second one has the same player to move.
+uint8_t ChessPosition::occurrences(uint64_t key, int positions) const {
+  uint8_t count = 0;
+  for (int i = positions - 2; i >= 0; i -= 2) count += keys_[static_cast<size_t>(i)] == key;
+  return count;
+}
+
 void ChessPosition::find_repetitions() {
   if (board_.halfmove_clock == 0) key_count_ = 0;
-  const uint64_t key = board_.key();
-  repetitions_ = 0;
-  for (int i = key_count_ - 2; i >= 0; i -= 2) repetitions_ += keys_[static_cast<size_t>(i)] == key;
+  repetitions_ = occurrences(board_.key(), key_count_);
 }
 
 void ChessPosition::find_end() {
   over_ = true;
   mated_ = false;
-  if (legal_moves(board_).empty()) {
+  if (!has_legal_move(board_)) {
     mated_ = board_.checkers() != 0;
     return;
   }
-  over_ = repetitions_ >= 2 || board_.halfmove_clock >= kFiftyMoves || moves_played_ >= kMaxGame ||
-          insufficient_material(board_.placement);
+  over_ = repetitions_ >= 2 || drawn_by_count(board_, moves_played_);
+}
+
+// What play() would find, without the history for the planes: most moves end nothing, and search asks for every legal
+// move of every position that it evaluates.
+std::optional<Outcome> ChessPosition::result_after(Action action) const {
+  Board next = board_;
+  next.play(move_of(action, board_));
+  if (!has_legal_move(next)) return next.checkers() != 0 ? Outcome::kWin : Outcome::kDraw;
+  const bool repeated = next.halfmove_clock != 0 && occurrences(next.key(), key_count_ + 1) >= 2;
+  if (repeated || drawn_by_count(next, moves_played_ + 1u)) return Outcome::kDraw;
+  return std::nullopt;
 }
 
 void ChessPosition::write_planes(std::span<float> out) const {

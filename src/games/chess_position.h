@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "games/chess_board.h"
 #include "games/game.h"
@@ -24,6 +25,7 @@ class ChessPosition final : public Position {
   size_t moves_played() const override { return moves_played_; }
   void legal_actions(std::vector<Action>& out) const override;
   void play(Action action) override;
+  std::optional<Outcome> result_after(Action action) const override;
   bool over() const override { return over_; }
   Outcome outcome() const override { return mated_ ? Outcome::kLoss : Outcome::kDraw; }
   void write_planes(std::span<float> out) const override;
@@ -38,6 +40,7 @@ class ChessPosition final : public Position {
   };
 
   void remember();
+  uint8_t occurrences(uint64_t key, int positions) const;
   void find_repetitions();
   void find_end();
 

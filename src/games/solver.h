@@ -30,4 +30,8 @@ Outcome reversed(Outcome outcome);
 // The solver of a game that has one: tictactoe or connect4. Error for another name.
 std::unique_ptr<Solver> make_solver(std::string_view game);
 
+// What judges moves in the positions of test_sets.h: the solver of a game that has one; for chess, whose positions have
+// a mate in one, MateInOneSolver. Error for another name.
+std::unique_ptr<Solver> make_judge(std::string_view game);
+
 }  // namespace quern::games

@@ -7,7 +7,7 @@
 namespace quern::games {
 
 SolverPool::SolverPool(std::string_view game, size_t threads) {
-  for (size_t i = 0; i < threads; ++i) solvers_.push_back(make_solver(game));
+  for (size_t i = 0; i < threads; ++i) solvers_.push_back(make_judge(game));
 }
 
 void SolverPool::run(size_t count, const std::function<void(Solver& solver, size_t i)>& task,

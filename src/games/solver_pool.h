@@ -1,4 +1,4 @@
-// Solvers of one game, a thread for each.
+// Solvers of one game (make_judge() of solver.h), a thread for each.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ using SolverProgress = std::function<void(uint64_t done, uint64_t total)>;
 // What a solver has computed stays for the next task. One caller at a time.
 class SolverPool {
  public:
-  // `threads` is at least 1. Error for a game without a solver.
+  // `threads` is at least 1. Error for a game without one.
   SolverPool(std::string_view game, size_t threads);
 
   // Calls task(solver, i) once for each i below `count`; tasks with different i run at the same time. Rethrows what a

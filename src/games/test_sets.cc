@@ -3,7 +3,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/error.h"
+#include "games/chess_mates.h"
 #include "games/connect4_positions.h"
 
 namespace quern::games {
@@ -42,9 +42,9 @@ std::vector<TestSet> test_sets(const Game& game, size_t count, uint64_t seed) {
     sets.push_back(reachable_set(game));
     return sets;
   }
-  if (game.spec().name != "connect4") {
-    throw Error("[games] test positions: expected a game with a solver, tictactoe or connect4, found {}",
-                game.spec().name);
+  if (game.spec().name == "chess") {
+    sets.push_back({.name = "mate in 1", .positions = mate_in_one_positions(count, seed)});
+    return sets;
   }
   sets.push_back(stage_set(game, "begin", Stage::kBegin, count, seed));
   sets.push_back(stage_set(game, "middle", Stage::kMiddle, count, seed));

@@ -41,6 +41,12 @@ class TicTacToePosition final : public Position {
     moves_[count_++] = static_cast<uint8_t>(action);
   }
 
+  std::optional<Outcome> result_after(Action action) const override {
+    const auto after = static_cast<uint16_t>(marks_[count_ % 2] | 1 << action);
+    if (has_line(after)) return Outcome::kWin;
+    return (after | other()) == kFull ? std::optional(Outcome::kDraw) : std::nullopt;
+  }
+
   bool over() const override { return taken() == kFull || has_line(other()); }
   Outcome outcome() const override { return has_line(other()) ? Outcome::kLoss : Outcome::kDraw; }
 

@@ -103,6 +103,7 @@ selfplay::PlaySettings play_settings(const train::RunConfig& config) {
           .temperature_moves = static_cast<uint32_t>(play.temperature_moves),
           .opening_share = static_cast<float>(play.opening_share),
           .opening_moves = static_cast<uint32_t>(play.opening_moves),
+          .winning_share = static_cast<float>(play.winning_share),
           .resign_below = static_cast<float>(play.resign_below),
           .resign_share = static_cast<float>(play.resign_share),
           .root_value_share = static_cast<float>(play.root_value_share)};

@@ -1,6 +1,7 @@
 #include "selfplay/game_player.h"
 
 #include "selfplay/move_choice.h"
+#include "selfplay/random_opening.h"
 #include "selfplay/random_words.h"
 
 namespace quern::selfplay {
@@ -32,39 +33,31 @@ void GamePlayer::start(uint64_t seed, uint64_t number, uint64_t version) {
   RandomWords words(stream(0), kSearchBlock);
   words.uniform();
   may_resign_ = words.uniform() < static_cast<double>(settings_.resign_share);
-  const std::unique_ptr<games::Position> position = game_.start();
-  play_opening(*position);
-  search_.reset(*position);
+  search_.reset(*open());
   begin_move();
 }
 
-void GamePlayer::play_opening(games::Position& position) {
-  if (settings_.opening_share == 0) return;
-  RandomWords words(move_stream(Purpose::kOpening, seed_, record_.number, 0));
-  if (words.uniform() >= static_cast<double>(settings_.opening_share)) return;
-  std::vector<games::Action> legal;
-  for (uint32_t left = words.below(settings_.opening_moves + 1); left > 0; --left) {
-    position.legal_actions(legal);
-    const uint32_t first = words.below(static_cast<uint32_t>(legal.size()));
-    size_t tried = 0;
-    for (; tried < legal.size(); ++tried) {  // from the first one on, a move that does not end the game
-      const games::Action action = legal[(first + tried) % legal.size()];
-      const std::unique_ptr<games::Position> next = position.clone();
-      next->play(action);
-      if (next->over()) continue;
-      position.play(action);
-      record_.moves.push_back(action);
-      break;
+// The position where search takes over.
+std::unique_ptr<games::Position> GamePlayer::open() {
+  RandomOpening opening(game_, record_.moves);
+  winning_ = false;
+  if (settings_.opening_share + settings_.winning_share > 0) {
+    RandomWords words(move_stream(Purpose::kOpening, seed_, record_.number, 0));
+    const double drawn = words.uniform(), random = static_cast<double>(settings_.opening_share);
+    if (drawn < random) {
+      opening.play(words.below(settings_.opening_moves + 1), words);
+    } else if (drawn < random + static_cast<double>(settings_.winning_share)) {
+      winning_ = opening.play_to_win(settings_.opening_moves, words);
     }
-    if (tried == legal.size()) break;
   }
   record_.opening = record_.moves.size();
+  return opening.take();
 }
 
 void GamePlayer::begin_move() {
   const RandomStream random = stream(record_.moves.size());
   RandomWords words(random, kSearchBlock);
-  full_ = words.uniform() < static_cast<double>(settings_.full_share);
+  full_ = words.uniform() < static_cast<double>(settings_.full_share) || winning_;
   const uint32_t simulations = full_ ? settings_.simulations : settings_.cheap_simulations;
   record_.simulations += simulations;
   search_.begin(simulations, {full_ ? settings_.noise_share : 0, settings_.noise_alpha, random, kNoiseBlock});

@@ -30,7 +30,7 @@ class GamePlayer {
   GameRecord& record() noexcept { return record_; }
 
  private:
-  void play_opening(games::Position& position);
+  std::unique_ptr<games::Position> open();
   void begin_move();
   void finish_move();
   void record_position();
@@ -48,6 +48,7 @@ class GamePlayer {
   uint64_t seed_ = 0;
   bool over_ = true;
   bool full_ = false;        // the current search
+  bool winning_ = false;     // the game began where a move wins
   bool may_resign_ = false;  // this game
 };
 

@@ -74,8 +74,8 @@ void write_shares(std::span<const Edge> edges, std::span<float> shares) noexcept
   }
   const bool equal = candidates.wins() || visits == 0;
   for (size_t i = 0; i < edges.size(); ++i) {
-    const float share = equal ? 1.0f / static_cast<float>(count)
-                              : static_cast<float>(edges[i].visits) / static_cast<float>(visits);
+    const float share =
+        equal ? 1.0f / static_cast<float>(count) : static_cast<float>(edges[i].visits) / static_cast<float>(visits);
     shares[i] = candidates.include(edges[i]) ? share : 0.0f;
   }
 }

@@ -210,6 +210,27 @@ std::vector<games::Action> Search::line(size_t limit) const {
   return moves;
 }
 
+std::vector<games::Action> Search::line_to_end() const {
+  if (root_proof_ == Proof::kNone || root_proof_ == Proof::kDraw) return {};
+  return line_to_end(0, root_proof_);
+}
+
+// A proven move without a child ends the game.
+std::vector<games::Action> Search::line_to_end(uint32_t node, Proof proof) const {
+  std::vector<games::Action> best;
+  for (const Edge& edge : tree_.edges(tree_.node(node))) {
+    if (edge.proof != proof) continue;
+    std::vector<games::Action> line = {edge.action};
+    if (edge.child != kNoNode) {
+      const std::vector<games::Action> rest = line_to_end(edge.child, flipped(proof));
+      line.insert(line.end(), rest.begin(), rest.end());
+    }
+    const bool better = proof == Proof::kWin ? line.size() < best.size() : line.size() > best.size();
+    if (best.empty() || better) best = std::move(line);
+  }
+  return best;
+}
+
 void Search::advance(games::Action action) {
   const std::span<const Edge> edges = root_edges();
   const auto edge = std::find_if(edges.begin(), edges.end(), [&](const Edge& e) { return e.action == action; });

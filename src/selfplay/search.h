@@ -73,6 +73,10 @@ class Search {
   // move to play, even without visits; empty if the root has not been evaluated.
   std::vector<games::Action> line(size_t limit) const;
 
+  // With a root that is proven to be won or lost: the moves to the end of the game, where the winner takes the shortest
+  // proven way and the loser the longest. Otherwise none.
+  std::vector<games::Action> line_to_end() const;
+
   // Makes a legal move at the root. The subtree of the move becomes the tree if the settings say so, with all its
   // visits and values; the rest is freed.
   void advance(games::Action action);
@@ -85,6 +89,7 @@ class Search {
   void prove_moves();
   void forget_proofs() noexcept;
   Proof proof_of_moves(const Node& node) const noexcept;
+  std::vector<games::Action> line_to_end(uint32_t node, Proof proof) const;
   void back_up(const Wdl& value, Proof proof) noexcept;
   void add_noise();
 

@@ -25,6 +25,7 @@ void check(const PlaySettings& settings) {
   expect_between("temperature", settings.temperature, 0.01f, 100);
   expect_between("opening_share", settings.opening_share, 0, 1);
   expect_between("opening_moves", settings.opening_moves, 0, 100000);
+  expect_between("winning_share", settings.winning_share, 0, 1 - settings.opening_share);
   expect_between("resign_below", settings.resign_below, -1, 1);
   expect_between("resign_share", settings.resign_share, 0, 1);
   expect_between("root_value_share", settings.root_value_share, 0, 1);

@@ -40,6 +40,11 @@ struct PlaySettings {
   float opening_share = 0.0f;
   uint32_t opening_moves = 0;
 
+  // This share begins with random legal moves, too, but they go on until a move wins at once, after at least the number
+  // that was drawn. Search proves the win, so such a game costs one evaluation and adds one row: what a win looks like.
+  // The shares must not exceed 1 together.
+  float winning_share = 0.0f;
+
   // A player resigns when the root's score is below this after a search; -1 for never. Only in this share of the games,
   // so that the others show how often it would have been wrong.
   float resign_below = -1.0f;

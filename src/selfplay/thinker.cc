@@ -31,7 +31,11 @@ Thinker::Thinker(const games::GameSpec& spec, std::shared_ptr<const Model> model
 
 const Search& Thinker::think(const games::Position& position, uint32_t simulations,
                              const std::function<bool(const Search& search)>& stop) {
-  search_.reset(position);
+  set(position);
+  return search_more(simulations, stop);
+}
+
+const Search& Thinker::search_more(uint32_t simulations, const std::function<bool(const Search& search)>& stop) {
   search_.begin(simulations);
   while (const games::Position* leaf = search_.next_leaf()) {
     std::array<float, 3> outcome{};

@@ -17,6 +17,14 @@ class Thinker {
  public:
   Thinker(const games::GameSpec& spec, std::shared_ptr<const Model> model, const SearchSettings& settings);
 
+  // The same in parts, for a search that goes on: makes a copy of a position the root, where the game must not be over;
+  // makes a legal move at the root and keeps what was found about the position after it; searches with that many more
+  // simulations.
+  void set(const games::Position& position) { search_.reset(position); }
+  void advance(games::Action action) { search_.advance(action); }
+  const Search& search_more(uint32_t simulations, const std::function<bool(const Search& search)>& stop = {});
+  const Search& search() const noexcept { return search_; }
+
   // Searches a position, where the game must not be over, without what earlier searches found. Ends after the
   // simulations or, once the position itself was evaluated, as soon as `stop` says so, which is asked after each
   // evaluation. The result is valid until the next call.

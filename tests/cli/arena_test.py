@@ -10,6 +10,9 @@ TICTACTOE = ("tictactoe", "--steps", "40", "--set", "selfplay.generation_steps=2
 CONNECT4 = ("connect4", "--steps", "2", "--batch", "8", "--set", "selfplay.generation_steps=2", "--set", "selfplay.generation_games=2",
             "--set", "selfplay.simulations=4", "--set", "optimizer.warmup=1", "--set", "model.layers=1", "--set",
             "selfplay.rating_interval=0")
+CHESS = ("chess", "--steps", "1", "--batch", "4", "--set", "selfplay.generation_steps=1", "--set", "selfplay.generation_games=1",
+         "--set", "selfplay.simulations=1", "--set", "selfplay.cheap_simulations=1", "--set", "optimizer.warmup=0", "--set",
+         "model.layers=1", "--set", "selfplay.rating_interval=0")
 
 
 class Arena(program.ProgramTest):
@@ -17,8 +20,9 @@ class Arena(program.ProgramTest):
     def setUpClass(cls):
         folder = program.temporary_folder()
         cls.addClassCleanup(folder.cleanup)
-        cls.ttt, cls.four, cls.text = (f"{folder.name}/{name}" for name in ("ttt", "four", "text"))
+        cls.ttt, cls.four, cls.chess, cls.text = (f"{folder.name}/{name}" for name in ("ttt", "four", "chess", "text"))
         for arguments in (("selfplay", *TICTACTOE, "--run", cls.ttt), ("selfplay", *CONNECT4, "--run", cls.four),
+                          ("selfplay", *CHESS, "--run", cls.chess),
                           ("train", *program.SMALL, "--steps", "0", "--run", cls.text)):
             run = program.quern(*arguments)
             assert run.returncode == 0, run
@@ -58,6 +62,14 @@ class Arena(program.ProgramTest):
         text = self.works("arena", *arguments).splitlines()
         self.assertEqual(text[1].split(), ["checkpoint"] + ["begin", "middle", "end"] * 3)
         self.assertEqual(len(text), 3)
+
+    def test_mates_in_one_that_are_missed(self):
+        result = self.json(self.chess, "--mistakes", "--positions", "40", "--simulations", "1")["checkpoints"][0]["sets"]["mate in 1"]
+        self.assertEqual((result["positions"], result["search_mistakes"]), (40, 0))  # the rules prove a mate in one
+        self.assertGreater(result["network_mistakes"], 0.5)  # it has learned nothing
+        text = self.works("arena", self.chess, "--mistakes", "--positions", "40", "--simulations", "0").splitlines()
+        self.assertEqual(len(text), 2)
+        self.assertEqual(text[1].count(f"{100 * result['network_mistakes']:.1f} %"), 2)
 
     def test_a_match_against_random_moves(self):
         text = self.works("arena", self.ttt, "--against", "random", "--games", "30").splitlines()
@@ -112,7 +124,7 @@ class Arena(program.ProgramTest):
         self.fails("arena", self.path("none"), "--mistakes", says=["none"])
         self.fails("arena", f"{self.ttt}@30", "--mistakes", says=["saved steps 20, 40, found '30'"])
         self.fails("arena", f"{self.ttt}@20", "--mistakes", "--all", says=["--all: expected a run, found the checkpoint"])
-        self.fails("arena", self.ttt, "--mistakes", "--positions", "5", says=["--positions: expected a run of connect4"])
+        self.fails("arena", self.ttt, "--mistakes", "--positions", "5", says=["--positions: expected a run of connect4 or chess"])
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <sstream>
 
+#include "games/chess_actions.h"
 #include "games/chess_fen.h"
 #include "games/chess_moves.h"
 #include "games/chess_position.h"
@@ -137,6 +139,76 @@ TEST_F(ChessTest, EndsAfter512Moves) {
     });
   }
   EXPECT_EQ(longest, chess::kMaxGame);
+}
+
+// Compares result_after() with the default, which makes the move on a copy. Counts the ends by what they are.
+struct Ends {
+  size_t mates = 0, stalemates = 0, other_draws = 0;
+};
+
+void compare_ends(const Position& position, Ends& ends) {
+  for (const Action action : legal(position)) {
+    const std::optional<Outcome> result = position.result_after(action);
+    ASSERT_EQ(result, position.Position::result_after(action));
+    if (!result) continue;
+    chess::Board after = chess_board(position);
+    after.play(chess::move_of(action, after));
+    const bool stuck = chess::legal_moves(after).empty();
+    ++(*result == Outcome::kWin ? ends.mates : stuck ? ends.stalemates : ends.other_draws);
+  }
+}
+
+TEST_F(ChessTest, KnowsWhichMovesEndEndgames) {
+  Ends ends;
+  std::mt19937 generator(1);
+  for (const char* fen :
+       {"8/8/8/8/8/2k5/1q6/K7 w - - 0 1", "7k/8/5K2/6Q1/8/8/8/8 w - - 0 1", "8/8/8/3k4/8/8/4R3/4K3 w - - 90 90",
+        "8/P6k/8/8/8/8/7p/K7 w - - 0 1", "8/2k2P2/8/8/8/8/2K2p2/8 b - - 0 1", "8/8/1n6/2k5/8/5KB1/7p/8 w - - 60 90",
+        "k7/2Q5/8/8/8/8/8/K7 w - - 0 1", "8/8/8/8/6pp/6pk/6p1/6K1 b - - 0 1", "8/8/p7/p1k5/P1p5/P1P5/2K5/8 w - - 0 1",
+        "8/3k4/8/2pP4/8/3K4/8/8 w - c6 0 2", "b3k3/8/8/8/8/8/8/B3K3 w - - 0 1", "4k3/8/8/8/8/8/8/R3K2R w KQ - 95 90"}) {
+    for (unsigned game = 0; game < 40; ++game) {
+      const auto position = game_->parse_position(fen);
+      while (!position->over()) {
+        compare_ends(*position, ends);
+        position->play(random_action(*position, generator));
+      }
+    }
+  }
+  EXPECT_GT(ends.mates, 100u);
+  EXPECT_GT(ends.stalemates, 200u);
+  EXPECT_GT(ends.other_draws, 1000u);
+}
+
+// Pieces move to and fro, so that positions occur again; some of them had other rights the first time.
+TEST_F(ChessTest, KnowsWhichMovesRepeatPositions) {
+  Ends ends;
+  std::mt19937 generator(2);
+  for (const char* fen :
+       {chess::kStartFen.data(), "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", "4k3/8/8/2pP4/8/8/8/4K3 w - c6 0 2"}) {
+    for (unsigned game = 0; game < 30; ++game) {
+      const auto position = game_->parse_position(fen);
+      for (std::array<std::string, 2> last; !position->over();) {  // the last move of each player
+        compare_ends(*position, ends);
+        std::string& own = last.at(static_cast<size_t>(position->player()));
+        const std::string back = own.empty() ? own : own.substr(2, 2) + own.substr(0, 2);
+        const bool returns = generator() % 4 != 0 && allows(*position, back);
+        const Action action = returns ? game_->parse_action(*position, back) : random_action(*position, generator);
+        own = game_->action_text(*position, action);
+        position->play(action);
+      }
+    }
+  }
+  EXPECT_GT(ends.other_draws, 50u);
+}
+
+TEST_F(ChessTest, KnowsThatMove512Ends) {
+  Ends ends;
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    visit_random_game(*game_, seed, [&](const Position& position) {
+      if (position.moves_played() >= chess::kMaxGame - 2) compare_ends(position, ends);
+    });
+  }
+  EXPECT_GT(ends.other_draws, 20u);
 }
 
 float plane_at(const std::vector<float>& values, size_t plane, size_t row, size_t column) {

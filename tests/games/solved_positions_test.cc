@@ -1,10 +1,12 @@
-// Test positions of every game with a solver, and perfect play as the judge of moves in them.
+// Test positions of every game, and perfect play as the judge of moves in them.
 #include "games/solved_positions.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
+#include <set>
+#include <string>
 
 #include "games/test_sets.h"
 #include "tests/games/games_support.h"
@@ -102,9 +104,54 @@ TEST(TestSets, HaveTheStagesOfConnectFour) {
   EXPECT_GE(sets[2].positions[0]->moves_played(), 29u);
 }
 
-TEST(TestSets, NeedAGameWithASolver) {
-  EXPECT_NE(quern::test::message_of([] { test_sets(*make_game("chess"), 1, 1); }).find("found chess"),
-            std::string::npos);
+TEST(TestSets, HaveMatesInOneOfChess) {
+  const std::unique_ptr<Game> game = make_game("chess");
+  const std::vector<TestSet> sets = test_sets(*game, 100, 1), again = test_sets(*game, 100, 1);
+  ASSERT_EQ(sets.size(), 1u);
+  ASSERT_EQ(sets[0].positions.size(), 100u);
+  std::set<std::string> different;
+  size_t black = 0, early = 0, late = 0, one_mate = 0;
+  for (size_t i = 0; i < sets[0].positions.size(); ++i) {
+    const Position& position = *sets[0].positions[i];
+    EXPECT_EQ(game->position_text(position), game->position_text(*again[0].positions[i]));
+    different.insert(game->draw(position) + std::to_string(position.player()));
+    size_t mates = 0;
+    for (const Action action : legal(position)) {
+      const auto next = position.clone();
+      next->play(action);
+      mates += next->over() && next->outcome() == Outcome::kLoss ? 1 : 0;
+    }
+    EXPECT_GE(mates, 1u);
+    one_mate += mates == 1 ? 1 : 0;
+    black += position.player() == 1 ? 1 : 0;
+    early += position.moves_played() < 80 ? 1 : 0;
+    late += position.moves_played() >= 150 ? 1 : 0;
+  }
+  EXPECT_EQ(different.size(), 100u);
+  EXPECT_TRUE(black >= 30 && black <= 70) << black;
+  EXPECT_GE(one_mate, 50u);
+  EXPECT_GE(early, 10u);
+  EXPECT_GE(late, 10u);
+}
+
+// In a position with a mate in one, exactly the moves that do not mate are mistakes.
+TEST(SolvedPositions, JudgesMatesInOne) {
+  const std::unique_ptr<Game> game = make_game("chess");
+  SolverPool pool("chess", 2);
+  SolvedPositions solved(positions_of(*game, 0, 40), pool);
+  size_t mates = 0;
+  for (size_t number = 0; number < 40; ++number) {
+    const std::vector<Action> chosen = moves_number(solved, number);
+    const std::vector<bool> found = solved.mistakes(chosen);
+    for (size_t i = 0; i < solved.size(); ++i) {
+      EXPECT_EQ(solved.outcome(i), Outcome::kWin);
+      const auto next = solved.positions()[i]->clone();
+      next->play(chosen[i]);
+      ASSERT_EQ(found[i], !next->over() || next->outcome() != Outcome::kLoss);
+      mates += found[i] ? 0 : 1;
+    }
+  }
+  EXPECT_GE(mates, 40u);
 }
 
 }  // namespace

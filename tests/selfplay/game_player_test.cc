@@ -1,6 +1,7 @@
 // Single games of self-play: what is recorded, and how it depends on the settings.
 #include "selfplay/game_player.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -204,6 +205,46 @@ TEST(GamePlayer, OpeningsAreRandomMovesThatDoNotEndTheGameAndAreNotTrained) {
   EXPECT_GT(openings.size(), 120u);
 }
 
+bool can_win(const games::Position& position) {
+  std::vector<games::Action> legal;
+  position.legal_actions(legal);
+  return std::ranges::any_of(legal, [&](auto action) { return position.result_after(action) == games::Outcome::kWin; });
+}
+
+TEST(GamePlayer, SomeGamesBeginWhereAMoveWins) {
+  const HashedModel model(kGame, 1);
+  PlaySettings settings = kAll;
+  settings.full_share = 0;  // their only search is recorded nevertheless
+  settings.opening_moves = 6;
+  settings.winning_share = 0.5f;
+  size_t with = 0;
+  std::set<size_t> lengths;
+  std::set<std::vector<games::Action>> openings;
+  for (uint64_t number = 0; number < 400; ++number) {
+    const GameRecord record = play_alone(kGame, settings, model, 3, number);
+    EXPECT_EQ(record.opening == 0, record.rows == 0);
+    if (record.opening == 0) continue;
+    ++with;
+    EXPECT_EQ(record.opening, record.moves.size());
+    EXPECT_EQ(record.rows, 1u);
+    EXPECT_TRUE(can_win(*position_after(record, record.opening)));
+    EXPECT_TRUE(quern::test::same_bits(record.outcomes, std::vector<float>{1, 0, 0}));
+    lengths.insert(record.opening);
+    openings.insert(record.moves);
+  }
+  EXPECT_NEAR(static_cast<double>(with) / 400, 0.5, 0.08);
+  EXPECT_EQ(lengths, (std::set<size_t>{4, 5, 6, 7, 8}));  // the first win is possible after four moves
+  EXPECT_GT(openings.size(), 150u);
+
+  settings.winning_share = 1;
+  settings.opening_moves = 100;  // no game is that long often enough: it then begins as others do
+  size_t without = 0;
+  for (uint64_t number = 0; number < 100; ++number) {
+    without += play_alone(kGame, settings, model, 3, number).opening == 0 ? 1 : 0;
+  }
+  EXPECT_LT(without, 10u);
+}
+
 TEST(GamePlayer, BadSettingsAreAnError) {
   const auto expect_refused = [](const char* message, const PlaySettings& settings) {
     try {
@@ -215,6 +256,8 @@ TEST(GamePlayer, BadSettingsAreAnError) {
   };
   expect_refused("[selfplay] simulations: expected a number from 1 to 1000000000, found 0", {.simulations = 0});
   expect_refused("[selfplay] full_share: expected a number from 0 to 1, found 1.5", {.full_share = 1.5f});
+  expect_refused("[selfplay] winning_share: expected a number from 0 to 0.25, found 0.5",
+                 {.opening_share = 0.75f, .winning_share = 0.5f});
   expect_refused("[selfplay] noise_alpha: expected a number from 0.001 to 1000, found 0", {.noise_alpha = 0});
   expect_refused("[selfplay] temperature: expected a number from 0.01 to 100, found nan", {.temperature = NAN});
 }

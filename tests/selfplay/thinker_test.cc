@@ -56,6 +56,34 @@ TEST(Thinker, RanksTheMoves) {
   EXPECT_NEAR(score, thinker.think(*kGame.start(), 0).root_value().score(), 1e-4);  // what is left is the evaluation
 }
 
+TEST(Thinker, GoesOnWithWhatItFound) {
+  Thinker thinker(kGame.spec(), std::make_shared<HashedModel>(kGame, 5), {});
+  thinker.set(*kGame.start());
+  thinker.search_more(30);
+  const Search& search = thinker.search_more(20);
+  EXPECT_EQ(search.root_visits(), 50u);
+  const games::Action best = search.line(1).at(0);
+  const uint32_t visits = std::ranges::find(search.root_edges(), best, &Edge::action)->visits;
+  thinker.advance(best);
+  EXPECT_EQ(thinker.search().root_visits(), visits - 1);  // the first one was its own evaluation
+  EXPECT_EQ(thinker.search().position().moves_played(), 1u);
+}
+
+TEST(Search, TheLineToTheEndIsTheShortestProvenWin) {
+  Thinker thinker(kGame.spec(), std::make_shared<HashedModel>(kGame, 6), {});
+  const auto line_after = [&](std::initializer_list<games::Action> moves) {
+    const std::unique_ptr<games::Position> position = kGame.start();
+    for (const games::Action action : moves) position->play(action);
+    return thinker.think(*position, 1'000).line_to_end();
+  };
+  EXPECT_EQ(line_after({0, 3, 1, 4}), std::vector<games::Action>{2});  // wins at once, if later in other ways, too
+  // 8 has to be taken, then there are two threats at once.
+  EXPECT_EQ(line_after({0, 1, 4}).size(), 4u);
+  EXPECT_EQ(line_after({0, 1}).size(), 5u);
+  EXPECT_TRUE(line_after({4, 0}).empty());  // a draw
+  EXPECT_TRUE(Search({}).line_to_end().empty());
+}
+
 TEST(Search, TheLineIsLegalAndEndsWithTheGame) {
   Thinker thinker(kGame.spec(), std::make_shared<PerfectModel>(kGame), {});
   const std::unique_ptr<games::Position> position = kGame.start();
