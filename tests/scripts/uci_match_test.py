@@ -29,7 +29,7 @@ for line in sys.stdin:
 
 
 def match(*arguments):
-    return subprocess.run([sys.executable, "-B", MATCH, *arguments], capture_output=True, text=True, timeout=50, check=False)
+    return subprocess.run([sys.executable, "-B", MATCH, *arguments], capture_output=True, text=True, timeout=200, check=False)
 
 
 def main():
