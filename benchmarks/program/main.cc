@@ -46,7 +46,8 @@ const std::vector<Workload>& workloads() {
       {"replay", {"replay"}, "sequences and n-step returns against plain samples", bench_replay_episodes},
       {"replay", {"replay"}, "concurrent threads and processes against a single one", bench_replay_parallel},
       {"replay", {"replay"}, "saving and loading snapshots of 2.5 GB", bench_replay_snapshot},
-      {"tokenize", {"tokenize"}, "tokenizers of every kind against splitting the text only", bench_tokenize}};
+      {"tokenize", {"tokenize"}, "tokenizers of every kind against splitting the text only", bench_tokenize},
+      {"dashboard", {"dashboard"}, "training while five pages show it", bench_dashboard}};
   return all;
 }
 
@@ -131,6 +132,7 @@ constexpr const char* kExamples = R"(Examples:
   quern bench tokenize --threads 2
   quern bench train --preset small
   quern bench diagnostics
+  quern bench dashboard
 
 A bar is a ratio that must be reached. Exit code: 0 all bars reached, 1 a bar missed or a wrong answer, 2 bad usage.)";
 
@@ -157,6 +159,7 @@ int run(int argc, char** argv) {
   const Parser queue = add_group(root, "queue", "Bounded queue, 1x1 to 4x4 producers x consumers", options);
   const Parser replay = add_group(root, "replay", "Replay buffer: rows of 49,924 bytes, up to 5 GB", options);
   const Parser tokenize = add_group(root, "tokenize", "Tokenizers of every kind, in MB/s of text", options);
+  const Parser dashboard = add_group(root, "dashboard", "Training with and without open pages", options);
   const Parser train = add_train_bench(root, train_options);
   const Parser diagnostics = add_diagnostics_bench(root, diagnostics_options);
   return line.run(argc, argv, [&] {
@@ -166,10 +169,12 @@ int run(int argc, char** argv) {
     if (queue.parsed()) return run_bench("queue", options);
     if (replay.parsed()) return run_bench("replay", options);
     if (tokenize.parsed()) return run_bench("tokenize", options);
+    if (dashboard.parsed()) return run_bench("dashboard", options);
     if (train.parsed()) return run_train_bench(train_options);
     if (diagnostics.parsed()) return run_diagnostics_bench(diagnostics_options);
     throw Error(
-        "bench: expected kernels, queue, replay, tokenize, train, diagnostics or --list; run `quern bench --help`");
+        "bench: expected kernels, queue, replay, tokenize, dashboard, train, diagnostics or --list; run `quern bench "
+        "--help`");
   });
 }
 
