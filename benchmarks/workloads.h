@@ -19,5 +19,6 @@ void bench_replay_parallel(Context& context);
 void bench_replay_snapshot(Context& context);
 void bench_tokenize(Context& context);
 void bench_selfplay(Context& context);
+void bench_dashboard(Context& context);
 
 }  // namespace quern::bench

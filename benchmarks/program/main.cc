@@ -47,7 +47,8 @@ const std::vector<Workload>& workloads() {
       {"replay", {"replay"}, "concurrent threads and processes against a single one", bench_replay_parallel},
       {"replay", {"replay"}, "saving and loading snapshots of 2.5 GB", bench_replay_snapshot},
       {"tokenize", {"tokenize"}, "tokenizers of every kind against splitting the text only", bench_tokenize},
-      {"selfplay", {"selfplay"}, "Connect Four: the loop against its network, buffer and learner", bench_selfplay}};
+      {"selfplay", {"selfplay"}, "Connect Four: the loop against its network, buffer and learner", bench_selfplay},
+      {"dashboard", {"dashboard"}, "training while five pages show it", bench_dashboard}};
   return all;
 }
 
@@ -133,6 +134,7 @@ constexpr const char* kExamples = R"(Examples:
   quern bench selfplay
   quern bench train --preset small
   quern bench diagnostics
+  quern bench dashboard
 
 A bar is a ratio that must be reached. Exit code: 0 all bars reached, 1 a bar missed or a wrong answer, 2 bad usage.)";
 
@@ -160,6 +162,7 @@ int run(int argc, char** argv) {
   const Parser replay = add_group(root, "replay", "Replay buffer: rows of 49,924 bytes, up to 5 GB", options);
   const Parser tokenize = add_group(root, "tokenize", "Tokenizers of every kind, in MB/s of text", options);
   const Parser selfplay = add_group(root, "selfplay", "Self-play of Connect Four: the loop and its parts", options);
+  const Parser dashboard = add_group(root, "dashboard", "Training with and without open pages", options);
   const Parser train = add_train_bench(root, train_options);
   const Parser diagnostics = add_diagnostics_bench(root, diagnostics_options);
   return line.run(argc, argv, [&] {
@@ -170,10 +173,13 @@ int run(int argc, char** argv) {
     if (replay.parsed()) return run_bench("replay", options);
     if (tokenize.parsed()) return run_bench("tokenize", options);
     if (selfplay.parsed()) return run_bench("selfplay", options);
+    if (dashboard.parsed()) return run_bench("dashboard", options);
     if (train.parsed()) return run_train_bench(train_options);
     if (diagnostics.parsed()) return run_diagnostics_bench(diagnostics_options);
     throw Error(
-        "bench: expected kernels, queue, replay, tokenize, selfplay, train, diagnostics or --list; run `quern bench "
+        "bench: expected kernels, queue, replay, tokenize, selfplay, dashboard, train, diagnostics or --list; run "
+        "`quern "
+        "bench "
         "--help`");
   });
 }

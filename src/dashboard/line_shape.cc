@@ -82,7 +82,7 @@ bool read_number(const char*& text, const char* end, LineValue& value) {
   const double number = scaled(digits.value, exponent + digits.dropped - digits.decimals);
   value.number = negative ? -number : number;
   value.digits = digits.value;
-  return true;
+  return std::isfinite(number);
 }
 
 // Walks through the text of a JSON object.

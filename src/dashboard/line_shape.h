@@ -19,8 +19,8 @@ struct LineValue {
 };
 
 // Parses a number as JSON defines it, null, true or false at `*text`, and moves `*text` behind it. Returns whether
-// there is one. The relative error of a number is at most 1e-15; magnitudes beyond those of a double become infinite
-// or 0.
+// there is one. The relative error of a number is at most 1e-15; magnitudes below those of a double become 0, and those
+// above are refused, as the parser does.
 bool read_value(const char*& text, const char* end, LineValue& value) noexcept;
 
 // The text of a line around its values: {"step":*,"loss":*}.

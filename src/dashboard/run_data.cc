@@ -23,6 +23,14 @@ constexpr uint64_t kMaxDamageEvents = 20;
 // Objects of numbers by row and measure.
 constexpr std::string_view kHealth = "health";
 
+// Lines with these are events: they are read the slow way, even without any text in them.
+constexpr std::string_view kEvents[] = {"start",   "end",      "incident", "sample",
+                                        "warning", "settings", "limit",    "checkpoint"};
+
+bool is_event(std::string_view name) {
+  return std::find(std::begin(kEvents), std::end(kEvents), name) != std::end(kEvents);
+}
+
 bool is_plain(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameBytes && name.find('\\') == std::string_view::npos;
 }
@@ -135,7 +143,7 @@ void RunData::take(const KnownLine& known) {
 
 // Remembers the shape of a line that was read the slow way, if all of it can be read the fast way.
 void RunData::learn(std::string_view line) {
-  if (known_.size() == kMaxShapes || line.size() > kMaxShapeBytes) return;
+  if (line.size() > kMaxShapeBytes) return;
   std::vector<std::vector<std::string_view>> paths;
   std::optional<LineShape> shape = LineShape::of(line, paths);
   if (!shape || paths.size() < 2 || paths[0].size() != 1 || paths[0][0] != "step") return;
@@ -148,7 +156,7 @@ void RunData::learn(std::string_view line) {
   }
   for (size_t i = 1; i < paths.size(); ++i) {
     const auto& path = paths[i];
-    if (path.size() == 1 && path[0] == "step") return;
+    if ((path.size() == 1 && path[0] == "step") || is_event(path[0])) return;
     if ((path[0] == kHealth) != health || path.size() > (health ? 3 : 2)) return;
     if (!std::all_of(path.begin(), path.end(), is_plain)) return;
     Target target;
@@ -165,6 +173,7 @@ void RunData::learn(std::string_view line) {
     known.targets.push_back(target);
   }
   values_.resize(std::max(values_.size(), paths.size()));
+  if (known_.size() == kMaxShapes) known_.pop_back();  // hardly ever used
   known_.push_back(std::move(known));
 }
 
@@ -246,7 +255,7 @@ void RunData::add_numbers(uint64_t step, const Json& entry) {
     if (const auto column = column_of(*table, name)) tables_[*table].set(*column, number_of(value));
   };
   for (const auto& [name, value] : entry.items()) {
-    if (name == "step" || name == "start" || name == "end" || name == "incident" || name == "sample") continue;
+    if (name == "step" || is_event(name)) continue;
     if (name == kHealth) {
       HeatMap& map = heat_map_of(kHealth);
       std::vector<float>* column = heat_column(map, step);

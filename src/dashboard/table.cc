@@ -22,12 +22,13 @@ struct Sum {
   uint64_t finite = 0, present = 0;
   float low = std::numeric_limits<float>::infinity(), high = -std::numeric_limits<float>::infinity();
 
-  void add(float value, float least, float most) {
+  // `lines`: how many the value is the mean of.
+  void add(float value, float least, float most, uint64_t lines) {
     if (is_absent(value)) return;
     ++present;
     if (std::isnan(value)) return;
-    ++finite;
-    sum += static_cast<double>(value);
+    finite += lines;
+    sum += static_cast<double>(value) * static_cast<double>(lines);
     low = std::min(low, least);
     high = std::max(high, most);
   }
@@ -129,7 +130,7 @@ void Table::merge_column(Column& column) {
   const size_t half = rows() / 2;
   for (size_t i = 0; i < half; ++i) {
     Sum sum;
-    for (const size_t row : {2 * i, 2 * i + 1}) sum.add(column.value[row], column.low[row], column.high[row]);
+    for (const size_t row : {2 * i, 2 * i + 1}) sum.add(column.value[row], column.low[row], column.high[row], 1);
     column.value[i] = sum.mean();
     column.low[i] = sum.least();
     column.high[i] = sum.most();
@@ -182,8 +183,9 @@ Point Table::point(const Column& column, size_t first, size_t last) const {
   const bool merged = lines_per_row_ > 1;
   Sum sum;
   for (size_t row = first; row <= last; ++row) {
-    sum.add(column.value[row], merged ? column.low[row] : column.value[row],
-            merged ? column.high[row] : column.value[row]);
+    const float value = column.value[row];
+    sum.add(value, merged ? column.low[row] : value, merged ? column.high[row] : value,
+            row + 1 == rows() ? lines_in_last_ : lines_per_row_);
   }
   return {steps_[last], seconds_[last], sum.mean(), sum.least(), sum.most()};
 }

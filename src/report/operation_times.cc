@@ -37,7 +37,7 @@ std::vector<OperationShare> OperationTimes::after(const train::StepReport& repor
       const double share = whole > 0 ? (row.total - total_of(before_, row.name)) / whole : 0;
       if (share >= kMinShare) shares.push_back({row.name, share});
     }
-    std::sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
+    std::sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
   }
   if ((report.step + 1) % interval_ != kPlace) return shares;
   before_ = profile_->rows();

@@ -28,7 +28,7 @@ class OperationTimes {
   explicit OperationTimes(uint64_t interval) : interval_(interval < kMinInterval ? kMinInterval : interval) {}
 
   void start(const train::RunStart& start);
-  // Call after every step. The shares of at least 0.1 %, largest first, if it was measured.
+  // Call after every step. The shares of at least 0.1 %, by name, if it was measured.
   std::vector<OperationShare> after(const train::StepReport& report);
   void stop();
 

@@ -39,8 +39,8 @@ class RunFiles : public train::Observers {
   }
 
   void on_start(const train::RunStart& start) override {
+    Observers::on_start(start);  // first: an Error if the directory belongs to something else
     write_panels(folder_, config_, {.floor = start.floor, .loss_parts = start.loss_parts});
-    Observers::on_start(start);
   }
 
  private:

@@ -35,7 +35,7 @@ class Usage(unittest.TestCase):
         self.assert_bad_usage("bench", "frobnicate", says="unknown command 'frobnicate'; run `quern bench --help`")
 
     def test_bench_needs_a_benchmark(self):
-        self.assert_bad_usage("bench", says="kernels, queue, replay, tokenize, selfplay, train, diagnostics or --list")
+        self.assert_bad_usage("bench", says="kernels, queue, replay, tokenize, selfplay, dashboard, train, diagnostics or --list")
 
     def test_unknown_flag(self):
         self.assert_bad_usage("info", "--frobnicate", says="unknown flag '--frobnicate'; run `quern info --help`")

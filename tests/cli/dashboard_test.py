@@ -57,15 +57,15 @@ class DashboardTest(program.ProgramTest):
 
     def raw(self, data):
         """What the server answers, until it closes."""
-        link = self.link()
         answer = b""
-        try:
-            link.sendall(data)
-            link.shutdown(socket.SHUT_WR)
-            while part := link.recv(65536):
-                answer += part
-        except ConnectionError:
-            pass
+        with socket.create_connection(("127.0.0.1", self.port), 60) as link:
+            try:
+                link.sendall(data)
+                link.shutdown(socket.SHUT_WR)
+                while part := link.recv(65536):
+                    answer += part
+            except ConnectionError:
+                pass
         return answer
 
     def until(self, condition, seconds=program.TIMEOUT):

@@ -27,7 +27,7 @@ class Train(program.ProgramTest):
         self.assertGreater(info["val_loss"], 1)
         self.assertRegex(info["weights_hash"], r"\A[0-9a-f]{64}\Z")
         self.assertEqual(sorted(path.name for path in (self.folder / "run").iterdir()),
-                         ["checkpoints", "config.toml", "metrics.jsonl", "tokenizer.json"])
+                         ["checkpoints", "config.toml", "metrics.jsonl", "panels.json", "tokenizer.json"])
         self.assertIn(info["weights_hash"], self.works("info", "--run", self.path("run")))
 
     def test_the_loss_falls(self):

@@ -57,13 +57,20 @@ TEST(LineShape, LeavesTextAndArraysToTheSlowWay) {
   }
 }
 
+TEST(LineShape, RefusesNumbersThatNoDoubleIs) {
+  for (const std::string text : {"1e400", "-1e400", "1e999999999999", "123456789e305"}) {
+    const char* at = text.data();
+    LineValue value;
+    EXPECT_FALSE(read_value(at, text.data() + text.size(), value)) << text;
+    EXPECT_TRUE(parse_json(text).is_discarded()) << text;
+  }
+}
+
 TEST(LineShape, ReadsNumbersLikeTheParser) {
   std::mt19937_64 random(3);
   std::vector<std::string> texts = {"0",
                                     "-0",
                                     "0.0",
-                                    "1e400",
-                                    "-1e400",
                                     "1e-400",
                                     "4.9e-324",
                                     "1.7976931348623157e308",
@@ -74,8 +81,7 @@ TEST(LineShape, ReadsNumbersLikeTheParser) {
                                     "1e+5",
                                     "123456789012345678901234567890",
                                     "0.000000000000000000000000000000123456789012345678901234567890",
-                                    "1e-00005",
-                                    "1e999999999999"};
+                                    "1e-00005"};
   for (int i = 0; i < 20'000; ++i) {
     const uint64_t bits = random();
     double value;

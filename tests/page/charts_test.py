@@ -46,7 +46,7 @@ class Charts(PageTest):
             line = self.lines(panel)[0]
             self.assertIn(cursor, line["x"])
             value = line["value"][line["x"].index(cursor)]
-            shown = self.run_js(f"document.querySelector('[data-panel=\"{panel}\"] .legend output').innerText")
+            shown = self.run_js(f"document.querySelector('[data-panel=\"{panel}\"] .legend .value').innerText")
             self.assertEqual(shown, self.run_js(f"format_value({value})"))
         self.browser.mouse("mouseMoved", 3, 3)
         self.frame()
@@ -172,7 +172,7 @@ class Charts(PageTest):
         self.assertEqual(len({line["colour"] for line in loss}), 3)
         rows = self.run_js("[...document.querySelectorAll('#runs tbody tr')].map(row => row.innerText.split(/\\s*\\t\\s*/))")
         self.assertEqual([row[0].strip() for row in rows], ["runs/first", "runs/wider", "runs/muon"])
-        self.assertEqual(len(self.run_js("[...document.querySelectorAll('#runs .winner')].map(cell => cell.innerText)")), 3)
+        self.assertEqual(len(self.run_js("[...document.querySelectorAll('#runs .winner')].map(cell => cell.innerText)")), 2)  # of loss and validation
         self.run_js("document.querySelector('#chips [data-run=\"1\"]').click()")
         self.assertEqual({line["run"] for line in self.lines("loss")}, {"runs/first", "runs/muon"})
         self.browser.key("n")
@@ -188,7 +188,7 @@ class Charts(PageTest):
         self.serve("selfplay")
         self.box("results")
         self.frame()
-        values = self.run_js("[...document.querySelectorAll('[data-panel=\"results\"] output')].map(node => node.innerText)")
+        values = self.run_js("[...document.querySelectorAll('[data-panel=\"results\"] .legend .value')].map(node => node.innerText)")
         self.assertEqual(len(values), 3)
         self.assertAlmostEqual(sum(float(value.rstrip("%")) for value in values), 100, delta=0.2)
 
@@ -200,7 +200,7 @@ class Charts(PageTest):
         self.browser.key("ArrowDown")
         self.frame()
         heat = fixture.view({})["runs"][0]["heatmaps"]["health"]
-        shown = self.text('[data-panel="health"] .legend > output')
+        shown = self.text('[data-panel="health"] .legend > .value')
         value = self.run_js(f"format_value({heat['measures']['norm'][2][-1]})")
         self.assertEqual(shown, f"{heat['rows'][2]}: {value}")
         self.assertTrue(self.text("#announcer").endswith(f"{heat['rows'][2]} {value}"))

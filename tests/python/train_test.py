@@ -21,9 +21,10 @@ def train(out, steps=12, **options):
 
 def lines(run):
     """metrics.jsonl without what time decides."""
-    timed = ("tokens_per_s", "elapsed", "memory")
+    timed = ("tokens_per_s", "elapsed", "memory", "mfu", "busy")
     entries = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    return [{key: value for key, value in entry.items() if key not in timed} for entry in entries]
+    return [{key: value for key, value in entry.items() if key not in timed} for entry in entries
+            if not {"start", "end", "limit", "operations"} & set(entry)]
 
 
 def refuses(call, says):

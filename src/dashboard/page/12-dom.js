@@ -37,6 +37,11 @@ function rebuild(node, source, make) {
   return true;
 }
 
+// Writes the texts of what is marked with data-value below a node, in their order.
+function fill(node, texts) {
+  node.querySelectorAll('[data-value]').forEach((place, i) => set_text(place, texts[i]));
+}
+
 // For people who do not see the charts.
 function announce(text) {
   set_text(by_id('announcer'), text);

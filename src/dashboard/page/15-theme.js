@@ -30,7 +30,13 @@ function heat_colour(share) {
   return palette.heat[low].map((value, i) => value + (palette.heat[low + 1][i] - value) * (at - low));
 }
 
-// 'light', 'dark', or null for what the system prefers.
+let chosen_theme = null;  // 'light', 'dark', or null for what the system prefers
+
+function choose_theme(theme) {
+  chosen_theme = theme;
+  set_theme(theme);
+}
+
 function set_theme(theme) {
   if (theme) document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;

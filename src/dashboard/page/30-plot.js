@@ -61,6 +61,12 @@ class Plot {
     request_draw(this);
   }
 
+  // It is no longer part of the page.
+  forget() {
+    plot_observer.unobserve(this.node);
+    size_observer.unobserve(this.node);
+  }
+
   // A cleared context in units of CSS pixels, as sharp as the screen.
   context(canvas) {
     const ratio = printing ? 3 : Math.max(1, devicePixelRatio || 1);

@@ -24,9 +24,11 @@ class Events {
 
   item(event) {
     const when = event.seconds === null || event.seconds === undefined ? null : format_duration(event.seconds);
+    const kind = kEventNames[event.kind] ?? event.kind;
+    const text = event.text.startsWith(`${kind} `) ? event.text.slice(kind.length + 1) : event.text;
     return element('li', {class: `event ${kEventNames[event.kind] ? event.kind : ''}`},
-      element('span', {class: 'kind'}, kEventNames[event.kind] ?? event.kind),
+      element('span', {class: 'kind'}, kind),
       element('span', {class: 'where', title: when}, format_integer(event.step)),
-      element('span', {class: 'what'}, event.text));
+      element('span', {class: 'what'}, text));
   }
 }

@@ -14,37 +14,39 @@ function state_chip(run) {
   return element('span', {class: `state ${run.state}`}, kStates[run.state] ?? run.state);
 }
 
-function hero_value(label, value, note) {
-  return element('div', {class: 'figure'}, element('dt', {}, label), element('dd', {}, value),
-    element('dd', {class: 'note'}, note));
+function step_figure(run) {
+  const share = share_done(run), percent = (share * 100).toFixed(share < 1 ? 1 : 0);
+  return {label: 'step', value: format_integer(run.step), note: run.steps ? `of ${format_integer(run.steps)}, ${percent}%` : ''};
 }
 
 function time_figure(run) {
-  const active = run.state === 'training' || run.state === 'preparing';
+  const active = run.state === 'training' || run.state === 'preparing', so_far = format_duration(run.seconds);
   if (active && run.seconds_left !== null) {
-    return hero_value('time left', format_duration(run.seconds_left), `${format_duration(run.seconds)} so far`);
+    return {label: 'time left', value: format_duration(run.seconds_left), note: `${so_far} so far`};
   }
-  return hero_value('time', format_duration(run.seconds), active ? 'so far' : 'of training');
+  return {label: 'time', value: so_far, note: active ? 'so far' : 'of training'};
+}
+
+// Whether the best value means something: the least memory and the fastest step do not.
+function has_record(row) {
+  return Number.isFinite(row.best) && unit_kind(row.unit) !== 'bytes' && !/per second$/.test(row.unit);
 }
 
 function summary_figure(row) {
   const kind = unit_kind(row.unit);
-  const plain_unit = !Number.isFinite(row.best) || kind === 'bytes' || /per second$/.test(row.unit);  // no record to beat
-  const best = plain_unit ? unit_text(row.unit) : `best ${format_value(row.best, kind)}${row.best_step ? ` at ${format_integer(row.best_step)}` : ''}`;
-  return hero_value(row.label, format_value(row.last, kind), best);
+  return {label: row.label, value: format_value(row.last, kind), note: !has_record(row) ? unit_text(row.unit)
+    : `best ${format_value(row.best, kind)}${row.best_step ? ` at ${format_integer(row.best_step)}` : ''}`};
 }
 
 function render_hero(run) {
   const hero = by_id('hero');
-  const summary = run.summary.slice(0, kHeroValues);
-  rebuild(hero, [run.name, run.state, run.step, run.steps, run.seconds, run.seconds_left, summary], () => [
+  const figures = [step_figure(run), time_figure(run), ...run.summary.slice(0, kHeroValues).map(summary_figure)];
+  rebuild(hero, [run.name, run.state, figures.map(figure => figure.label)], () => [
     element('div', {class: 'name'}, element('h1', {}, run.name), state_chip(run)),
-    element('dl', {class: 'figures'},
-      hero_value('step', format_integer(run.step),
-        run.steps ? `of ${format_integer(run.steps)}, ${(share_done(run) * 100).toFixed(share_done(run) < 1 ? 1 : 0)}%` : ''),
-      time_figure(run),
-      ...summary.map(summary_figure)),
+    element('dl', {class: 'figures'}, ...figures.map(({label}) => element('div', {class: 'figure'},
+      element('dt', {}, label), element('dd', {'data-value': ''}), element('dd', {class: 'note', 'data-value': ''})))),
   ]);
+  fill(hero, figures.flatMap(({value, note}) => [value, note]));
   render_progress(run);
 }
 

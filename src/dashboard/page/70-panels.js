@@ -42,6 +42,11 @@ class Panel {
     if (this.plot) new PlotPointer(this.plot);
   }
 
+  remove() {
+    this.node.remove();
+    this.plot?.forget();
+  }
+
   toggle_log() {
     if (!this.log_button || this.plot.model.stacked) return;
     this.log = !this.log;
@@ -110,30 +115,30 @@ class Panel {
     for (const line of lines) keys.set(line.label, [...keys.get(line.label) ?? [], line]);
     const source = [...keys].map(([label, group]) => [label, this.off.has(label), group.map(line => [line.run.id, line.colour])]);
     const rebuilt = rebuild(this.legend, source, () => [...keys].map(([label, group]) => this.legend_key(label, group)));
-    if (rebuilt) this.outputs = new Map([...this.legend.querySelectorAll('output')].map(node => [node.dataset.line, node]));
+    if (rebuilt) this.value_nodes = new Map([...this.legend.querySelectorAll('.value')].map(node => [node.dataset.line, node]));
     this.show_values(null);
   }
 
   legend_key(label, group) {
     const glyph = element('i', {class: `glyph ${group[0].style} dash-${group[0].dash_index}`});
     glyph.style.color = group.length > 1 || page.all_runs().length > 1 ? palette.quiet : group[0].colour;
-    const outputs = group.flatMap(line => {
+    const values = group.flatMap(line => {
       const mark = element('i', {class: 'swatch'});
       mark.style.background = line.colour;
-      return [page.all_runs().length > 1 ? mark : null, element('output', {'data-line': line.key})];
+      return [page.all_runs().length > 1 ? mark : null, element('span', {class: 'value', 'data-line': line.key})];
     });
     return element('button', {type: 'button', class: 'key', 'aria-pressed': String(!this.off.has(label)),
       'aria-label': `Show ${label}`, click: () => {
         if (!this.off.delete(label)) this.off.add(label);
         page.render();
-      }}, glyph, label, ...outputs.filter(Boolean));
+      }}, glyph, label, ...values.filter(Boolean));
   }
 
   // Values at the cursor, or else the last ones.
   show_values(values) {
-    if (!this.outputs) return;
+    if (!this.value_nodes) return;
     for (const line of this.plot.model.lines) {
-      const node = this.outputs.get(line.key);
+      const node = this.value_nodes.get(line.key);
       const value = values ? values.get(line)?.value : line.last;
       if (node) set_text(node, line.shown ? format_value(value, this.plot.model.kind) : '');
     }
@@ -151,9 +156,9 @@ class Panel {
     set_attribute(this.plot.node, 'aria-label', `${this.spec.title}: ${measure.label}, ${map.rows.length} rows. `
       + 'Arrow keys read values.');
     const {lo, hi} = this.plot.range;
-    const rebuilt = rebuild(this.legend, [lo, hi, measure.label], () => [element('span', {class: 'ramp'},
-      format_value(lo, this.plot.model.kind), element('i', {}), format_value(hi, this.plot.model.kind)), element('output', {})]);
-    if (rebuilt) this.cell = this.legend.querySelector('output');
+    rebuild(this.legend, null, () => [element('span', {class: 'ramp'}, element('span', {'data-value': ''}), element('i', {}),
+      element('span', {'data-value': ''})), this.cell = element('span', {class: 'value'})]);
+    fill(this.legend, [lo, hi].map(value => format_value(value, this.plot.model.kind)));
     return true;
   }
 

@@ -18,7 +18,7 @@ class Board {
     const specs = board_specs(runs, selected);
     for (const [id, panel] of this.panels) {
       if (specs.some(spec => spec.id === id && spec.kind === panel.spec.kind)) continue;
-      panel.node.remove();
+      panel.remove();
       this.panels.delete(id);
     }
     specs.forEach((spec, i) => {

@@ -156,7 +156,7 @@ class Page {
 
   toggle_theme() {
     const theme = is_dark() ? 'light' : 'dark';
-    set_theme(theme);
+    choose_theme(theme);
     remember('theme', theme);
     this.render();
   }

@@ -1,6 +1,6 @@
 // Starts the page. `window.quern` is for tests and for a person at the browser's console; docs/dashboard.md describes it.
 
-set_theme(['light', 'dark'].includes(remembered('theme')) ? remembered('theme') : null);
+choose_theme(['light', 'dark'].includes(remembered('theme')) ? remembered('theme') : null);
 const page = new Page();
 build_toolbar();
 build_keys();
@@ -13,7 +13,7 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
 // On paper: the light colours, all charts, sharper than the screen.
 function print_mode(on) {
   printing = on;
-  set_theme(on ? 'light' : remembered('theme'));
+  set_theme(on ? 'light' : chosen_theme);
   page.render();
   draw_waiting();
 }
