@@ -47,7 +47,8 @@ GameBatch::GameBatch(const games::Game& game, const PlaySettings& settings, cons
 size_t GameBatch::planned_bytes(const games::GameSpec& spec, const PlaySettings& settings, const BatchSettings& batch) {
   const size_t moves = usual_moves(spec);
   const size_t position = sizeof(float) * (spec.planes * spec.squares() + spec.actions + 3);
-  // Kept subtrees, two arrays that double when they are full, and the largest of many games: measured with Connect Four.
+  // Kept subtrees, two arrays that double when they are full, and the largest of many games: measured with Connect
+  // Four.
   const size_t nodes = 5 * std::max(settings.simulations, settings.cheap_simulations);
   const size_t tree = nodes * (sizeof(Node) + moves * sizeof(Edge));
   return EvaluationCache::bytes(batch.cache_positions, moves) +
