@@ -18,8 +18,9 @@ namespace quern::python {
 namespace {
 
 constexpr const char* kPresetDoc =
-    R"(Returns the settings of a preset (tiny, small, gpt2, minute or ten-minutes), to pass to train() as `config`, or of a
-game (tictactoe, connect4 or chess), for selfplay().
+    R"(Returns the settings of a preset, to pass to train() or selfplay() as `config`.
+
+`name` is tiny, small, gpt2, minute or ten-minutes; for selfplay(), tictactoe, connect4 or chess.
 
 >>> config = quern.preset("tiny")
 >>> config["model"]["layers"], config["train"]["steps"]

@@ -107,6 +107,18 @@ class alignas(kCacheLine) ThreadProfile {
   int64_t forgotten_until_ = 0;
 };
 
+// While it exists, this thread is not profiled: what runs inside a region that tells enough by itself.
+class Unprofiled {
+ public:
+  Unprofiled() noexcept : before_(detail::current_profile) { detail::current_profile = nullptr; }
+  Unprofiled(const Unprofiled&) = delete;
+  Unprofiled& operator=(const Unprofiled&) = delete;
+  ~Unprofiled() { detail::current_profile = before_; }
+
+ private:
+  ThreadProfile* before_;
+};
+
 // Sets what this thread's next calls belong to, if it is profiled.
 inline void set_profile_place(const ProfilePlace& place) noexcept {
   if (detail::current_profile != nullptr) [[unlikely]]

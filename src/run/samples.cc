@@ -4,6 +4,7 @@
 
 #include "chat/chat_prompt.h"
 #include "core/error.h"
+#include "core/thread_profile.h"
 #include "formats/chat_template_files.h"
 #include "generate/decoder.h"
 #include "generate/generated_text.h"
@@ -11,6 +12,8 @@
 
 namespace quern::train {
 namespace {
+
+const Region kSample("sample");
 
 constexpr size_t kPromptRows = 16;  // of a prompt per pass: its memory is not part of the plan
 
@@ -78,6 +81,8 @@ Samples::Question Samples::asked_question() const {
 
 // The seed and the number of the text make the random numbers, so that each step draws its own.
 SampleReport Samples::write(const nn::LanguageModel& model, uint64_t step, size_t threads) const {
+  const Timed timed(kSample);
+  const Unprofiled inside;  // the operations of the model are those of the workers in a profile
   const Question asked = question();
   GenerateOptions options{.max_tokens = kTokens, .sampling = {.temperature = kTemperature}, .end_tokens = asked.ends};
   options.sampling.seed = config_.train.seed;

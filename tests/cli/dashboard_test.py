@@ -103,7 +103,7 @@ class Routes(DashboardTest):
         self.assertEqual(self.said, [f"dashboard: http://127.0.0.1:{self.port}/\n"])
         answer, page = self.get("/")
         self.assertEqual(answer.status, 200)
-        self.assertIn(b"<!DOCTYPE html>", page)
+        self.assertIn(b"<!doctype html>", page)
         self.assertEqual(answer.getheader("X-Content-Type-Options"), "nosniff")
         self.assertIn("default-src 'none'", answer.getheader("Content-Security-Policy"))
         head, body = self.get("/", method="HEAD")

@@ -34,7 +34,7 @@ class Profile(program.ProgramTest):
         self.assertEqual(lanes, {0: "worker 0", 1: "worker 1", 2: "trainer"})
         calls = [event for event in events if event["ph"] == "X"]
         self.assertEqual({call["args"].get("step") for call in calls if call["name"] == "qkv forward"}, set(range(1, 11)))
-        self.assertLessEqual({"waiting for work", "checkpoint", "validation", "step", "AdamW"},
+        self.assertLessEqual({"waiting for work", "checkpoint", "validation", "sample", "step", "AdamW"},
                              {call["name"] for call in calls})
         self.nest(calls)
 

@@ -20,6 +20,7 @@ class Train(program.ProgramTest):
         printed = self.train("run", "--steps", "5")
         self.assertIn("step 5/5", printed)
         self.assertIn("done: 5 steps", printed)
+        self.assertNotIn("dashboard", printed)
         info = self.info("run")
         self.assertEqual((info["step"], info["steps"], info["tokens"]), (5, 5, 5 * 8 * 32))
         self.assertEqual(info["model"], {"layers": 1, "heads": 2, "width": 32, "context": 32, "dropout": 0.0, "variants": ""})

@@ -193,7 +193,7 @@ TEST_F(ViewTest, KnowsItsReports) {
 
 TEST(DashboardPage, IsOneDocumentThatLoadsNothing) {
   const std::string html = page_html();
-  EXPECT_TRUE(html.starts_with("<!DOCTYPE html>"));
+  EXPECT_TRUE(html.starts_with("<!doctype html>"));
   EXPECT_EQ(html.find("id=\"data\""), std::string::npos);
   for (const char* text : {"<!-- style -->", "<!-- script -->", "<!-- data -->", "src=\"", "href=\"http", "@import"}) {
     EXPECT_EQ(html.find(text), std::string::npos) << text;

@@ -95,6 +95,8 @@ def test_every_function_refuses_nonsense_in_one_line(model, buffer):
     calls = [getattr(quern, name) for name in quern.__all__ if inspect.isfunction(getattr(quern, name))]
     for name in quern.__all__:
         kind = getattr(quern, name)
+        if kind is quern.Game:
+            continue  # a base class in Python, for classes of one's own
         if inspect.isclass(kind) and not issubclass(kind, Exception):
             methods = [member for member in vars(kind) if not member.startswith("_")]
             calls.append(kind)
