@@ -236,15 +236,28 @@ void PythonGame::refuse(const char* method, const std::string& expected, const s
   throw Error("[game] {}: {}(): expected {}, found {}", title_, method, expected, found);
 }
 
+namespace {
+
+// The message of an exception, or what can be said of it if its __str__ raises or has no UTF-8.
+std::string message_of(const py::error_already_set& error) {
+  try {
+    return text_from(py::str(error.value()), "message");
+  } catch (const std::exception&) {
+    return shown(error.value());
+  }
+}
+
+}  // namespace
+
 template <typename... Arguments>
 py::object PythonGame::ask(const char* method, const Arguments&... arguments) const {
   try {
     return rules_.attr(method)(arguments...);
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_Exception)) throw;  // KeyboardInterrupt
-    const std::string message = in_python_words(
-        fmt::format("[game] {}: {}(): expected it to return, found {}: {}", title_, method,
-                    error.type().attr("__name__").cast<std::string>(), py::str(error.value()).cast<std::string>()));
+    const std::string message =
+        in_python_words(fmt::format("[game] {}: {}(): expected it to return, found {}: {}", title_, method,
+                                    error.type().attr("__name__").cast<std::string>(), message_of(error)));
     py::raise_from(error, py::module_::import("quern._quern").attr("Error").ptr(), message.c_str());
     throw py::error_already_set();
   }

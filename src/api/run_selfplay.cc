@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "api/callbacks.h"
@@ -10,6 +9,7 @@
 #include "config/run_folder.h"
 #include "core/error.h"
 #include "learn/selfplay_run.h"
+#include "learn/settings.h"
 #include "report/run_files.h"
 #include "run/observers.h"
 
@@ -62,13 +62,6 @@ class SelfplayCallbacks final : public Callbacks {
   std::optional<double> elo_;
 };
 
-// A default that yields to the number of steps: where it would be too long, it takes all steps before the cooldown.
-void fit_warmup(train::RunConfig& config) {
-  const double share = 1 - config.optimizer.cooldown;
-  const auto longest = static_cast<uint64_t>(static_cast<double>(config.train.steps) * share);
-  if (!config.given.warmup) config.optimizer.warmup = std::min(config.optimizer.warmup, longest);
-}
-
 }  // namespace
 
 train::RunConfig selfplay_config(const TrainOptions& options, const train::RunConfig& preset,
@@ -80,7 +73,7 @@ train::RunConfig selfplay_config(const TrainOptions& options, const train::RunCo
   }
   return completed(base, [&](train::RunConfig& config) {
     apply(config);
-    if (!options.resume) fit_warmup(config);
+    if (!options.resume) learn::fit_warmup(config);
     config.selfplay.game = preset.selfplay.game;
     config.selfplay.sizes = preset.selfplay.sizes;
   });

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/team.h"
 #include "core/text.h"
+#include "learn/settings.h"
 #include "run/source_run.h"
 
 namespace quern::cli {
@@ -51,7 +52,7 @@ void check_threads(const FlagSetting& flag) {
   if (!problem.empty()) throw Error("[config] {}: {}", flag.where, problem);
 }
 
-void apply(train::RunConfig& config, const ConfigOptions& options) {
+void apply(train::RunConfig& config, const ConfigOptions& options, bool resume) {
   const train::RunConfig::Data base = config.data;
   if (!options.config_file.empty()) train::apply_toml_file(config, options.config_file);
   for (const std::string& setting : options.settings) train::apply_setting(config, setting);
@@ -62,6 +63,7 @@ void apply(train::RunConfig& config, const ConfigOptions& options) {
   if (!options.data.empty()) config.data.paths = options.data;
   train::replace_data(base, config.data);
   train::lower_min_rate(config);
+  if (config.is_selfplay() && !resume) learn::fit_warmup(config);
   train::resolve_paths(config);
 }
 
@@ -90,7 +92,7 @@ train::RunConfig config_of(const ConfigOptions& options) {
 
 train::RunConfig config_of(const ConfigOptions& options, train::RunConfig config) {
   const train::RunConfig::Init init = config.init;
-  apply(config, options);
+  apply(config, options, false);
   if (!init.from.empty()) config.init = init;
   train::validate(config);
   return config;
@@ -103,7 +105,7 @@ train::RunConfig config_to_resume(const ConfigOptions& options, const std::strin
   }
   train::RunConfig config = train::read_config(run);
   config.given = {};
-  apply(config, options);
+  apply(config, options, true);
   return config;
 }
 

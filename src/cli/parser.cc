@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <iostream>
 #include <utility>
 
@@ -139,7 +140,9 @@ void Parser::add_flag(const char* name, bool& value, const char* help) { app_->a
 
 void Parser::add_flag(const char* name, std::optional<uint64_t>& value, uint64_t implied, const char* help,
                       Range range) {
-  app_->add_flag(fmt::format("{}{{{}}}", name, implied), value, help)
+  // Given a reference, CLI11 would set it to 0 here, as if the flag had been used. It reads "0" as false, which is -1.
+  const std::function<void(int64_t)> set = [&value](int64_t found) { value = std::max<int64_t>(found, 0); };
+  app_->add_flag_function(fmt::format("{}{{{}}}", name, implied), set, help)
       ->transform(whole_number(range))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   value.reset();  // CLI11 takes any such type for a counter, and sets it to 0

@@ -334,12 +334,20 @@ std::optional<std::string> plain_number(const Field& field, std::string_view val
   return good && std::holds_alternative<RealField>(field.kind) ? std::optional(real_text(real)) : std::nullopt;
 }
 
+// Whether this is a string in TOML. "Yes," he said, is not, though it begins as one.
+bool is_toml_string(std::string_view value) {
+  try {
+    const toml::table table = parse_toml(fmt::format("value = {}", value), {"", false});
+    return table.size() == 1 && table.contains("value") && table.at("value").is_string();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // The value of --set as TOML: adds the quotes and brackets that text and lists of one item may omit.
 std::string as_toml_value(const Field& field, std::string_view value) {
   const bool text = std::holds_alternative<ChoiceField>(field.kind) || std::holds_alternative<TextField>(field.kind);
-  if (text && !value.starts_with('"') && !value.starts_with('\'')) {
-    return escape(value);
-  }
+  if (text && !is_toml_string(value)) return escape(value);
   if (std::holds_alternative<ListField>(field.kind) && !value.starts_with('['))
     return fmt::format("[{}]", escape(value));
   if (std::holds_alternative<WholeField>(field.kind) && large_number(value)) return escape(value);

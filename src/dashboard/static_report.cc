@@ -6,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <string_view>
+#include <system_error>
 
 #include "dashboard/page.h"
 #include "dashboard/view.h"
@@ -58,6 +59,8 @@ std::string static_report(const StaticReportOptions& options) {
 }
 
 bool is_static_report(const std::filesystem::path& file) {
+  std::error_code code;
+  if (!std::filesystem::is_regular_file(file, code)) return false;  // reading a pipe would wait for its writer
   std::ifstream stream(file, std::ios::binary);
   std::string begin(kMark.size(), '\0');
   stream.read(begin.data(), static_cast<std::streamsize>(begin.size()));

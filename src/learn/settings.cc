@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -82,6 +83,13 @@ nn::BoardConfig board_config(const train::RunConfig& config, const games::GameSp
                               .storage = storage_of(config.train.precision)};
   nn::check(board);
   return board;
+}
+
+void fit_warmup(train::RunConfig& config) {
+  constexpr double kRounding = 1e-3;  // as train::validate() counts them
+  const double share = 1 - config.optimizer.cooldown;
+  const auto longest = static_cast<uint64_t>(static_cast<double>(config.train.steps) * share + kRounding);
+  if (!config.given.warmup) config.optimizer.warmup = std::min(config.optimizer.warmup, longest);
 }
 
 selfplay::SearchSettings search_settings(const train::RunConfig& config) {

@@ -20,6 +20,9 @@ std::string sizes_text(const games::GameSpec& game);
 // The network for the game. Error if the settings are not those of such a run, or if the network cannot be built.
 nn::BoardConfig board_config(const train::RunConfig& config, const games::GameSpec& game);
 
+// A default warm-up yields to the number of steps: where it would be too long, it takes all steps before the cooldown.
+void fit_warmup(train::RunConfig& config);
+
 selfplay::SearchSettings search_settings(const train::RunConfig& config);
 selfplay::PlaySettings play_settings(const train::RunConfig& config);
 selfplay::BatchSettings batch_settings(const train::RunConfig& config);

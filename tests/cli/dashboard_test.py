@@ -246,6 +246,13 @@ class Runs(DashboardTest):
         self.assertEqual(steps, list(range(1, len(steps) + 1)))  # none twice
 
 
+class Flag(DashboardTest):
+    def test_a_run_has_a_dashboard_only_on_request(self):
+        self.assertNotIn("dashboard", self.train("without", "--steps", 2))
+        self.assertRegex(self.train("any", "--steps", 2, "--dashboard", 0), r"^dashboard: http://127\.0\.0\.1:\d+/\n")
+        self.assertRegex(self.train("same", "--steps", 2, "--dashboard=0"), r"^dashboard: http://127\.0\.0\.1:\d+/\n")
+
+
 class BadClients(DashboardTest):
     def setUp(self):
         super().setUp()
@@ -357,6 +364,11 @@ class Report(DashboardTest):
         self.fails("report", "--run", self.path("none"), "--html", self.path("c.html"), says=["none"])
         self.assertFalse((self.folder / "c.html").exists())
         self.fails("report", "--run", self.path("run"), "--force", says=["--html"])
+
+    def test_a_pipe_is_not_read(self):
+        self.train("run", "--steps", 2)
+        os.mkfifo(self.path("pipe"))
+        self.fails("report", "--run", self.path("run"), "--html", self.path("pipe"), says=["pipe", "--force"])
 
 
 if __name__ == "__main__":

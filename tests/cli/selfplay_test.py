@@ -83,6 +83,12 @@ class Selfplay(program.ProgramTest):
                       "optimizer.schedule=constant")
         self.assertEqual(self.hash("run"), self.hash("whole"))
 
+    def test_a_default_warmup_yields_to_few_steps(self):
+        settings = self.works("selfplay", "tictactoe", "--steps", "10", "--print-config")
+        self.assertIn("\nwarmup = 6\n", settings)  # all before the cooldown
+        self.fails("selfplay", "tictactoe", "--run", self.path("run"), "--steps", "10", "--set", "optimizer.warmup=7",
+                   says=["optimizer.warmup", "at most 6 of 10 steps"])
+
     def test_bad_input_is_one_line_and_nothing_is_written(self):
         run = ("--run", self.path("run"))
         self.fails("selfplay", says=["expected GAME"])

@@ -111,12 +111,12 @@ TEST(RunConfig, PresetsAreValidAndRoundTrip) {
 
 // Every number of the defaults is within the range that its own field states.
 TEST(RunConfig, EveryFieldIsDocumentedAndItsDefaultAllowed) {
-  const std::string text = to_toml({}), game = to_toml(selfplay_preset("tictactoe"));
+  const std::string text = to_toml({}), of_selfplay = to_toml(selfplay_preset("chess"));
   for (const Field& field : fields()) {
     EXPECT_TRUE(field.doc.ends_with('.')) << field.path();
-    const std::string& written = field.table == "selfplay" ? game : text;  // only where there is a game
-    EXPECT_HAS("# " + std::string(field.doc), written);
-    EXPECT_HAS("\n" + std::string(field.name) + " = ", written);
+    const std::string& has_it = field.table == "selfplay" ? of_selfplay : text;
+    EXPECT_HAS("# " + std::string(field.doc), has_it);
+    EXPECT_HAS("\n" + std::string(field.name) + " = ", has_it);
   }
   EXPECT_EQ(parsed(text), RunConfig{});
   for (size_t begin = 0, end; begin < text.size(); begin = end + 1) {
@@ -172,8 +172,7 @@ TEST(RunConfig, ErrorsNamePlaceExpectedAndFound) {
   EXPECT_HAS("found 'optimiser'; did you mean [optimizer]?", toml_message("[optimiser]\nrate = 1.0"));
   EXPECT_HAS(
       "expected a table of model, train, lora, optimizer, data, checkpoint, log, diagnostics, selfplay, dist, init, "
-      "found "
-      "'model'",
+      "found 'model'",
       toml_message("model = 1"));
   // The limits of the settings are those of the model.
   EXPECT_HAS("model.width: expected a whole number from 1 to 65536, found 65537",
@@ -245,6 +244,17 @@ TEST(RunConfig, FileErrorsNameTheFile) {
   write_file(folder / "good.toml", to_toml(preset("small")));
   apply_toml_file(config, folder / "good.toml");
   EXPECT_EQ(config, preset("small"));
+}
+
+TEST(Config, ATextMayBeginWithAQuotationMark) {
+  RunConfig config;
+  for (const std::string text : {"\"Yes,\" he said, \"but\"", "'Tis", "\"", "\"a\"\n[train]", "true", "3"}) {
+    apply_setting(config, "log.sample_prompt=" + text);
+    EXPECT_EQ(text, config.log.sample_prompt);
+    EXPECT_EQ(text, parsed(to_toml(config)).log.sample_prompt);
+  }
+  apply_setting(config, R"(log.sample_prompt="a\tb")");
+  EXPECT_EQ("a\tb", config.log.sample_prompt);
 }
 
 TEST(Setting, SetsOneField) {

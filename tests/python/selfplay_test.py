@@ -174,6 +174,21 @@ def test_a_broken_game_is_one_clear_error_and_does_not_harm_the_run(folder, expe
         assert quern.selfplay(Nine(), out=folder / "run", resume=True).weights_hash == expected.weights_hash
 
 
+def test_an_exception_without_a_printable_message_is_reported_too(folder):
+    class Silent(Exception):
+        def __str__(self):
+            raise ValueError
+
+    for exception, says in ((ValueError("\ud800"), "ValueError: ValueError('\\ud800')"), (Silent(), "Silent: ")):
+        class Broken(Nine):
+            def play(self, state, action):
+                raise exception
+
+        error = error_of(lambda: selfplay(Broken(), folder / type(exception).__name__, threads=2))
+        assert says in str(error)
+        assert error.__cause__ is exception
+
+
 def test_games_that_cannot_be_played_are_refused_before_anything_is_written(folder):
     def error(**attributes):
         return str(error_of(lambda: selfplay(type("Nine", (Nine,), attributes)(), folder / "run")))
