@@ -145,7 +145,6 @@ void Parser::add_flag(const char* name, std::optional<uint64_t>& value, uint64_t
   app_->add_flag_function(fmt::format("{}{{{}}}", name, implied), set, help)
       ->transform(whole_number(range))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  value.reset();  // CLI11 takes any such type for a counter, and sets it to 0
 }
 
 void Parser::add_text(const char* name, std::string& value, const char* type, const std::string& help) {
