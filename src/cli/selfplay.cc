@@ -38,8 +38,8 @@ constexpr SettingFlag kFlags[] = {
 };
 
 constexpr const char* kExamples = R"(Examples:
-  quern selfplay tictactoe --run runs/ttt                       about a minute
-  quern selfplay connect4 --run runs/four                       about an hour on two cores
+  quern selfplay tictactoe --run runs/ttt                       seconds
+  quern selfplay connect4 --run runs/four                       half an hour to an hour on two cores
   quern selfplay --run runs/four --resume                       resume after an interruption
   quern selfplay --run runs/four --resume --steps 8000          extend a run
   quern selfplay connect4 --run runs/fast --asynchronous --processes 2
